@@ -43,10 +43,10 @@ NEWTON_OPTIONS = np.array([1e-2, 1000.0, 1e-11])
 class FeatureDescent(Solver):
     """Coordinate descent over features.
 
-    ``shrinking`` skips zero weights that are clearly inside their constraint until the next gap evaluation. With
-    ``working_sets`` a growing set of features is solved for, instead of sweeps over all survivors; ``newton`` finishes
-    each set with Newton steps. A path that is not ``warm`` starts every solve from ``w = 0``, not from the previous
-    grid point.
+    ``shrinking`` skips zero weights that are clearly inside their constraint: until the problem of the others is
+    solved, as LIBLINEAR does; with working sets, until the next gap evaluation. With ``working_sets`` a growing set of
+    features is solved for, instead of sweeps over all survivors; ``newton`` finishes each set with Newton steps. A path
+    that is not ``warm`` starts every solve from ``w = 0``, not from the previous grid point.
     """
 
     def __init__(self, shrinking=True, working_sets=True, newton=True, warm=True):
@@ -61,8 +61,7 @@ class FeatureDescent(Solver):
         converged = run.check(tol, dynamic)
         while not converged and not run.spent():
             if not self.working_sets:
-                run.sweep(run.alive, interval)
-                interval = min(LAST_CHECK, interval + interval // 4 + 1)
+                interval = run.sweep_all(interval, tol)
             else:
                 chosen = run.choose()
                 if self.newton and chosen.size == run.alive.size:
@@ -234,8 +233,25 @@ class _Run:
 
     # -- coordinate descent --------------------------------------------------------------------------------------
 
-    def sweep(self, active: np.ndarray, sweeps: int) -> None:
-        """Run sweeps over some features, in kernel calls of bounded length."""
+    def sweep_all(self, interval: int, tol: float) -> int:
+        """Sweep over all survivors, or until those that shrinking leaves are solved for; return the next interval."""
+        left, room, best, idle = self.alive, np.inf, self.best, self.idle
+        self.best, self.idle, solved = np.inf, 0, False  # of those that are left
+        while not (solved or self.spent()):
+            left, room = self.sweep(left, interval, room)
+            interval = min(LAST_CHECK, interval + interval // 4 + 1)
+            solved = left.size == self.alive.size
+            if not solved:
+                sums = self.evaluate(left)
+                solved = self.note(sums.gap, tol * sums.primal)
+        self.best, self.idle = best, idle if solved else self.idle
+        return interval
+
+    def sweep(self, active: np.ndarray, sweeps: int, room: float = np.inf) -> tuple[np.ndarray, float]:
+        """Run sweeps over some features, in kernel calls of bounded length.
+
+        Returns those that shrinking leaves, and the last violation, with which it goes on (``room``).
+        """
         m = self.model
         if self.means is None:  # a step along a centred column passes over all samples
             self.means = np.where(self.counts == m.samples, m.means, 0.0)
@@ -243,16 +259,19 @@ class _Run:
         each = max(1, self.visits // max(active.size, 1))
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
-            visited, violation, updates, moved = kernels.descend(
+            active = active.copy()
+            visited, room, updates, moved, size = kernels.descend(
                 self.columns, m.signs, self.lam, (m.sqnorms, self.means, m.allowed), self.w, self.slack, self.bias,
-                active.copy(), self.options.shrinking, now,
+                active, self.options.shrinking, room, now,
             )  # fmt: skip
+            active = active[:size]
             self.changed(updates, moved)
             self.touched += visited
             self.epochs += now
             sweeps -= now
-            if violation == 0.0:
-                return
+            if room == 0.0:
+                break
+        return active, room
 
     def solve_set(self, chosen: np.ndarray, target: float) -> bool:
         """Solve the problem on a working set to an absolute gap, by Newton steps where these can be afforded."""

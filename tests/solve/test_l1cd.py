@@ -202,7 +202,7 @@ def test_shrinking_and_working_sets_touch_less():
         sum(step.passes for step in l1_path(model, values, parse_feature_rule("none"), FeatureDescent(**way)))
         for way in WAYS
     ]
-    assert passes[1] < passes[0] and passes[2] < passes[1] and passes[3] <= passes[2]
+    assert passes[3] <= min(passes[1], passes[2]) and max(passes[1], passes[2]) < 0.2 * passes[0]
 
 
 def test_budget_and_time_limit_are_kept():

@@ -187,7 +187,7 @@ def positive_part(slack, y):
 
 
 @kernel(fastmath=SUMS)
-def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps):
+def descend(columns, y, lam, features, w, slack, bias, active, shrinking, room, sweeps):
     """Cyclic coordinate descent with one-dimensional Newton steps, in place (Yuan et al. 2010, LIBLINEAR's method).
 
     A step along a column takes the bias with it: along ``f_j - means[j] y``, so that a mean does not stand between the
@@ -206,6 +206,8 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
         Columns to visit; permuted in place by shrinking.
     shrinking : bool
         Skip zero weights whose gradient is inside the constraint by more than the last sweep's worst violation.
+    room : float
+        That of the sweep before these, or inf.
 
     Returns
     -------
@@ -215,6 +217,8 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
         Largest violation of optimality met in the last sweep.
     updates, moved : float
         Changes of ``slack`` and the sum of their norms, with which its rounding error grows.
+    size : int
+        Columns that shrinking has left, the first of ``active``.
     """
     (data, indices, begin, end), n, (sqnorms, means, allowed) = columns, y.size, features
     size, visited, since = active.size, 0, 0
@@ -225,7 +229,7 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
     for k in range(size):
         values += end[active[k]] - begin[active[k]]
     solve_after = max(values // BIAS_SOLVES, n)
-    violation, room = np.inf, np.inf
+    violation = np.inf
     for _ in range(sweeps):
         worst = 0.0
         k = 0
@@ -311,7 +315,7 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, sweeps
         room = worst
         if size == 0 or worst == 0.0:
             break
-    return visited, violation, updates, moved
+    return visited, violation, updates, moved, size
 
 
 def warm_up():
@@ -325,5 +329,5 @@ def warm_up():
     certified_terms(w, norms, (norms, norms, allowed), 1.0, 1e-14, 1.0, 1.0, 1.0, 0.0, w.copy())
     imbalance(1.0, 0.0, 1e-14)
     evaluate(columns, index, y, np.ones(3), w, norms, allowed, 1e-14, 1.0, False, np.empty(2))
-    descend(columns, y, 0.1, (norms, w, allowed), w.copy(), np.ones(3), np.zeros(1), index.copy(), True, 1)
+    descend(columns, y, 0.1, (norms, w, allowed), w.copy(), np.ones(3), np.zeros(1), index.copy(), True, np.inf, 1)
     columns_add(columns, index, -norms, np.ones(3))
