@@ -6,7 +6,7 @@ import statistics
 
 import pictures
 import verdicts
-from study import SPEEDS, mean, relative
+from study import SPEEDS, mean, relative, solved
 
 TIGHT = ("--tol", "1e-8")  # of the references of Figs. 1, 4 and 6
 RULES = ("bt1", "bt2", "it")
@@ -23,7 +23,10 @@ def rates(study, name, file, first, last, *options) -> list[dict]:
 
 def figure4(study, cases: dict) -> None:
     """Write and draw screening rates at C = 10 over C_ref / C; ``cases`` has file and options by name."""
-    study.table("References at a relative gap of 1e-8.", "data", "C_ref / C", "BT1", "BT2", "IT")
+    study.table(
+        f"{len(cases)} of the figure's 16 panels (the others: the page of the other kernel), all rows of each set. "
+        "References at a relative gap of 1e-8.", "data", "C_ref / C", "BT1", "BT2", "IT",
+    )  # fmt: skip
     panels = []
     for name, (file, *options) in cases.items():
         curves: dict = {rule: ([], []) for rule in RULES}
@@ -50,18 +53,21 @@ def figure4(study, cases: dict) -> None:
 def figure5(study, cases: dict) -> None:
     """Write the means of the screening rates over the eps-path, and draw them."""
     given = study.given
-    path = ("--eps-path", given.eps, "--cmin", 0.001, "--cmax", given.cmax, "--tol", given.tol)
+    path = ("--eps-path", given.eps5, "--cmin", 0.001, "--cmax", given.cmax5, "--tol", given.tol)
     study.table(
-        f"On the eps-path ({given.eps:g}), as in the paper, means over the solved steps.", "data", "steps", "BT1", "IT"
-    )
+        f"On the eps-path ({given.eps5:g}) to C = {given.cmax5:g}, as in the paper. Means over the solved steps, and "
+        "over all, with those in closed form or constant.", "data", "steps", "solved", "BT1", "IT", "BT1, all steps",
+        "IT, all steps",
+    )  # fmt: skip
     panels = []
     for name, (file, *options) in cases.items():
-        curves, means = {}, {}
+        curves, means, over_all = {}, {}, []
         for rule in ("bt1", "it"):
             steps = study.path(name, "svm", file, rule, *path, *options)
             curves[rule] = [step["C"] for step in steps], [step["screening_rate"] for step in steps]
             means[rule] = mean(steps, "screening_rate")
-        study.row(name, len(steps), *(f"{one:.3f}" for one in means.values()))
+            over_all.append(statistics.mean(curves[rule][1]))
+        study.row(name, len(steps), len(solved(steps)), *(f"{one:.3f}" for one in (*means.values(), *over_all)))
         panels.append((name, curves))
         told, holds = f"{means['it']:.3f} and {means['bt1']:.3f}", means["it"] >= means["bt1"] - 5e-4
         study.claim(f"{name}: IT's rate is never worse than BT1's", "holds", told, verdicts.of_order(holds))

@@ -38,11 +38,11 @@ MULTIPLES = ("0.1", "1", "10")
 SMALL = ("bcd", "dna", "digit1", "satimage")
 
 
-def cases(study, *labels: str) -> dict:
+def cases(study, *labels: str, whole: bool = False) -> dict:
     """Return file and options of sets with every gamma, by label."""
     return {
         f"{label}, {multiple}/d": (file, *more, "--kernel", "rbf", "--gamma", f"{multiple}/d")
-        for label, (file, *more) in study.some(*labels).items()
+        for label, (file, *more) in study.some(*labels, whole=whole).items()
         for multiple in study.given.gammas.split(",")
     }
 
@@ -64,7 +64,7 @@ def table4(study) -> None:
 
 def figure4(study) -> None:
     """Write and draw Fig. 4, its panels of RBF kernels; the linear ones are on the other page."""
-    ogawa2014.figure4(study, cases(study, *SMALL))
+    ogawa2014.figure4(study, cases(study, *SMALL, whole=True))
 
 
 def figure5(study) -> None:
@@ -87,6 +87,8 @@ PAGE = Page(
     settings={
         "eps": (1e-3, 1e-2, "accuracy of the eps-path"),
         "cmax": (1e4, 1e3, "its end"),
+        "eps5": (1e-3, 1e-3, "accuracy of the eps-path of Fig. 5"),
+        "cmax5": (1e4, 1e4, "its end"),
         "tol": (1e-4, 1e-4, "relative gap of its steps"),
         "gammas": ("0.1,1,10", "0.1,1,10", "multiples of 1/d"),
         "ends": ("1", "1", "of these, those that go on to the end"),

@@ -122,7 +122,7 @@ def table4(study) -> None:
 
 def figure4(study) -> None:
     """Write and draw Fig. 4, its linear panels."""
-    ogawa2014.figure4(study, study.some(*SMALL))
+    ogawa2014.figure4(study, study.some(*SMALL, whole=True))
 
 
 def figure5(study) -> None:
@@ -174,6 +174,8 @@ PAGE = Page(
     settings={
         "eps": (1e-3, 1e-2, "accuracy of the eps-path"),
         "cmax": (1e4, 1e3, "its end"),
+        "eps5": (1e-3, 1e-3, "accuracy of the eps-path of Fig. 5"),
+        "cmax5": (1e4, 1e4, "its end"),
         "tol": (1e-4, 1e-4, "relative gap of its steps"),
         "cd_eps": (1e-2, 1e-1, "the same for coordinate descent"),
         "cd_cmax": (100.0, 10.0, "the same"),

@@ -68,7 +68,8 @@ class Study:
         self.commands: list[str] = []
         self.claims: list[dict] = []
         self.found: dict[str, Any] = {}  # what sections keep for the notes
-        self.files: dict[str, tuple] = {}  # prepared sets by label
+        self.files: dict[str, tuple] = {}  # prepared sets by label, and the files that they were made of
+        self.originals: dict[str, Path] = {}
         self.origins: dict[str, tuple] = {}
         self.part, self.began = "", time.process_time()
         self.draft = self.out / "draft"
@@ -164,9 +165,11 @@ class Study:
 
     # -- data --------------------------------------------------------------------------------------------------------
 
-    def some(self, *labels: str) -> dict:
-        """Return file and options by label, of the sets that are wanted."""
-        return {label: self.set(label) for label in labels if not self.given.sets or label in self.given.sets}
+    def some(self, *labels: str, whole: bool = False) -> dict:
+        """Return file and options by label, of the sets that are wanted; with ``whole`` of all their rows."""
+        wanted = [label for label in labels if not self.given.sets or label in self.given.sets]
+        found = {label: self.set(label) for label in wanted}
+        return {label: (self.originals[label], *more) for label, (_, *more) in found.items()} if whole else found
 
     def set(self, label: str) -> tuple:
         """Return the file of a set and its options; a generated or thinned one is made, once."""
@@ -181,6 +184,7 @@ class Study:
             file = self.data / place
         every = self.spec.thin.get(label, (1, 1))[self.given.quick]
         self.origins[label] = sets.origin(place, file, how + (f"; every {every}th row" if every > 1 else ""))
+        self.originals[label] = file
         self.files[label] = (thinned(file, every, self.out), *options)
         return self.files[label]
 
@@ -248,8 +252,8 @@ class Study:
                 verdict = mark(self.claim(f"speed-up, {name}, {variant}", said, ratio, verdicts.of_ratio(said, ratio)))
             self.row(
                 name, variant, f"{row['certified']:.0f} of {row['points']:.0f}", f"{row['solved']:.0f}", *shares(row),
-                f"{row['passes_per_step']:.1f}", saving(base, row), f"{row['cpu_s']:.3g}", f"{row['rule_s']:.2g}",
-                f"{row['init_s']:.2g}", UNSURE if ratio is None else f"{ratio:.2f}", said, verdict,
+                f"{row['passes_per_step']:.1f}", saving(base, row), f"{row['cpu_s']:.3g}", f"{cpu(row, 'rule_s'):.2g}",
+                f"{cpu(row, 'init_s'):.2g}", UNSURE if ratio is None else f"{ratio:.2f}", said, verdict,
             )  # fmt: skip
         return speedups
 
@@ -308,6 +312,11 @@ def shares(row: dict) -> tuple[str, str]:
     if not row["solved"]:
         return "-", "-"
     return f"{row['solved_rejection']:.3f}", f"{row['solved_rate']:.3f}"
+
+
+def cpu(row: dict, *parts: str) -> float:
+    """Return CPU seconds of parts of a path: by the clock, others would count who use the machine."""
+    return row["cpu_s"] * sum(row[part] for part in parts) / row["total_s"]
 
 
 def saving(base: dict, row: dict) -> str:
@@ -399,6 +408,6 @@ def stamp(study: Study) -> str:
         f"`{REJECTED}` is the share of all samples that the rule fixes before the solve, the rejection ratio of Wang "
         f"2014; `{RATE}` is their share of the samples outside the kink, the screening rate of Ogawa 2014. Both are "
         "means over the steps that needed a solve: steps in closed form, or constant, tell nothing of a rule. `passes` "
-        "are rows touched over rows in the data, a step; `rule s` is the rule's part of the time, `Init. s` that of "
-        "the first step and of what a rule needs beforehand. Verdicts: see the [index](README.md)."
+        "are rows touched over rows in the data, a step; `rule s` is the rule's part of the CPU seconds, `Init. s` "
+        "that of the first step and of what a rule needs beforehand. Verdicts: see the [index](README.md)."
     )

@@ -14,7 +14,7 @@ import statistics
 import numpy as np
 import pictures
 import verdicts
-from study import PRINTED, Page, mark, shown
+from study import PRINTED, Page, cpu, mark, shown
 
 from screenpath.data.files.libsvm import read_libsvm
 
@@ -38,6 +38,7 @@ SETS = {
     "pcmac": ("binary/pcmac.libsvm.gz",),
     "news20": ("multiclass/news20.libsvm.gz", "--positive", "1"),
 }
+SPENT = "rule_s", "solve_s"  # the paper's run time: screening and training
 SMALL = ("chowdary", "pcmac")
 EPOCHS = 500  # of a step beside the printed rule, whose wrong decisions would keep a solver for ever
 MOVED = 1e6  # added to every value of chowdary: the same problem, with a free bias
@@ -80,9 +81,9 @@ def lines(study, name: str, paper: str, rows) -> None:
     """Write a line for each configuration, with its published numbers, and claim its ratio to ``org``."""
     said = dict(zip(SEVEN, zip(*PUBLISHED[paper][:2], strict=True), strict=True)) if paper else {}
     training = dict(zip(("scr", "warm+scr"), PUBLISHED[paper][2], strict=True)) if paper else {}
-    first = took_by(rows[0])
+    first = cpu(rows[0], *SPENT)
     for row in rows:
-        what, took = row["configuration"], took_by(row)
+        what, took = row["configuration"], cpu(row, *SPENT)
         ratio = first / took if row["certified"] == row["points"] == rows[0]["certified"] else None
         published = verdict = share = ""
         iterations = said[what][1] if what in said else ""
@@ -94,21 +95,16 @@ def lines(study, name: str, paper: str, rows) -> None:
         study.row(
             name, paper, what, f"{row['certified']:.0f} of {row['points']:.0f}", f"{row['cpu_s']:.3g}",
             "" if row["speedup"] is None else f"{row['speedup']:.2f}", f"{took:.3g}", shown(ratio or ""),
-            shown(published), verdict and mark(verdict), f"{row['epochs']:.0f}", iterations, f"{row['rule_s']:.2g}",
-            f"{row['rule_s'] / row['solve_s']:.3f}", share, f"{row['over_hits']:.0f}",
+            shown(published), verdict and mark(verdict), f"{row['epochs']:.0f}", iterations,
+            f"{cpu(row, 'rule_s'):.2g}", f"{row['rule_s'] / row['solve_s']:.3f}", share, f"{row['over_hits']:.0f}",
         )  # fmt: skip
     if paper:
         by = {row["configuration"]: row for row in rows}
-        best = min(SEVEN, key=lambda one: took_by(by[one]))
+        best = min(SEVEN, key=lambda one: cpu(by[one], *SPENT))
         study.claim(f"{name}: warm+scr is the fastest of seven", "holds", best, verdicts.of_order(best == "warm+scr"))
         few = min(SEVEN, key=lambda one: by[one]["epochs"])
         holds = by["warm+scr"]["epochs"] <= 1.05 * by[few]["epochs"]
         study.claim(f"{name}: warm+scr has the fewest iterations, or nearly", "holds", few, verdicts.of_order(holds))
-
-
-def took_by(row) -> float:
-    """Return the CPU seconds of screening and training: by the clock, others would count who use the machine."""
-    return row["cpu_s"] * (row["rule_s"] + row["solve_s"]) / row["total_s"]
 
 
 def moved(study, file):
@@ -163,7 +159,7 @@ def notes(study) -> str:
     text, rows = "", study.found.get("rows", {})
     for name, found in rows.items():
         by = {row["configuration"]: row for row in found}
-        took = {one: took_by(row) for one, row in by.items()}
+        took = {one: cpu(row, *SPENT) for one, row in by.items()}
         said, sweeps = PUBLISHED[STANDS_FOR[name]][:2]
         text += f"- **{name}**: shrinking alone gains {took['org'] / took['shr']:.1f} (published "
         text += f"{said[0] / said[2]:.3g}), so that screening against it gains {took['shr'] / took['scr']:.1f} "
