@@ -88,6 +88,9 @@ def test_ogawa2013(reproduce):
     heuristic, rule = (float(cells(page, "toy", name, "cold")[4]) for name in ("heuristic", "essnsv"))
     assert heuristic > rule > 0.0
     assert float(cells(page, "toy", "heuristic", "cold")[9]) > 0.0 == float(cells(page, "toy", "none", "cold")[9])
+    poly, gaussian = (float(cells(page, "toy", f"{kernel} 1/d{more}")[3]) for kernel, more in
+                      (("poly --gamma", " --degree 2"), ("rbf --gamma", "")))  # fmt: skip
+    assert poly > 0.3 > gaussian
     known = cells(page, "toy", "essnsv", "C, loss known")
     assert 0.0 < float(known[3]) <= float(known[4]) and known[5].endswith("of 6")
 
