@@ -85,6 +85,14 @@ def ratios(seconds: str) -> dict:
     return {name: round(ratio, 2) for name, ratio in found.items() if not name.startswith("none")}
 
 
+def published(study, seconds: dict) -> None:
+    """Write Table IV as published, of the sets that are walked: its seconds of the six variants."""
+    names = "Full", "Shrink", "BT1", "Shrink+BT1", "IT", "Shrink+IT"
+    study.table("Published, seconds of the whole path.", "data", *names)
+    for name, said in seconds.items():
+        study.row(name, *said.split())
+
+
 class Both:
     """Table IV, until no dual variable is at C, where the paper's Algorithm 1 ends, and to the end of the range.
 

@@ -57,6 +57,8 @@ def table4(study) -> None:
             whole = multiple in study.given.ends.split(",")
             both.lines(f"{label}, {multiple}/d", file, seconds, "--gamma", f"{multiple}/d", *more, to_the_end=whole)
     both.summary("Shrink over Shrink+IT")
+    parts = {name: dict(zip(MULTIPLES, PUBLISHED[name], strict=True)) for name in study.some(*PUBLISHED)}
+    ogawa2014.published(study, {f"{name}, {one}/d": said for name, part in parts.items() for one, said in part.items()})
     path = ("--cmin", 0.1, "--cmax", 10, "--grid", 20)
     some = {name: ("svm", *how, *path) for name, how in cases(study, *SMALL[: study.given.printed]).items()}
     study.printed(some, ogawa2014.PRINTED)

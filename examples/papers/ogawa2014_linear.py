@@ -104,6 +104,7 @@ def table4(study) -> None:
     for name, (file, *more) in study.some(*PUBLISHED).items():
         both.lines(name, file, PUBLISHED[name], *more, to_the_end=not given.quick)
     both.summary("No rule over IT")
+    ogawa2014.published(study, {name: PUBLISHED[name] for name in study.some(*PUBLISHED) if PUBLISHED[name]})
     study.table(
         f"By coordinate descent, the paper's kind of solver, and its six variants: eps-path ({given.cd_eps:g}) up to "
         f"C = {given.cd_cmax:g}, at most {given.sweeps} sweeps a step. Ratios to Full (none) and, for variants with "
