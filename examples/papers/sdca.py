@@ -91,8 +91,8 @@ def check(reduced: SparseReduced) -> None:
     if model.intercept:
         raise UsageError("SDCA moves one dual variable at a time, which a free intercept does not allow",
                          "use `solver=newton`, or `intercept=none`")  # fmt: skip
-    if model.sharp or reduced.patient or reduced.alpha == 0.0:
-        raise UsageError("SDCA crawls where the dual is not strongly concave, or `alpha` is next to nothing",
+    if model.sharp or reduced.alpha == 0.0:
+        raise UsageError("SDCA crawls where the dual is not strongly concave, or `alpha` is 0",
                          "use `solver=newton`, or a `smoothing` and values of `alpha` above 0")  # fmt: skip
 
 

@@ -190,14 +190,12 @@ class SparseReduced:
 
     The data is not copied: surviving features are columns of the full data, and a fixed dual variable keeps its value
     (its loss is 0, or linear). The solver begins at ``start``, the previous step, whose arrays have full length.
-    ``patient``: ``alpha`` is next to nothing, and coordinate sweeps make no progress where a step is short.
     """
 
     model: Any  # a SparseModel, whose module imports this one
     alpha: float
     screened: SparseScreened
     start: SparseCertificate
-    patient: bool = False
 
 
 def counts_of(model: Any, certificate: SparseCertificate, screened: SparseScreened) -> dict:

@@ -70,7 +70,7 @@ class _Netted:
         """Return the problem with this part of the first ``alpha``, to be solved from ``start``."""
         model = self.reduced.model
         model = model.smoothed(WIDE * width * size_of(model)) if self.sharp else model
-        return SparseReduced(model, self.alpha * width, self.reduced.screened, start, patient=True)
+        return SparseReduced(model, self.alpha * width, self.reduced.screened, start)
 
 
 def size_of(model) -> float:

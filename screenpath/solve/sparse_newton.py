@@ -3,9 +3,8 @@
 The objective is piecewise quadratic: with the signs of the weights and the zone E of dual variables strictly between 0
 and 1 held, its minimiser over the active weights A solves ``(alpha I + Z'Z/(n gamma)) step = -gradient``, ``Z`` the
 rows of E and columns of A. The step is followed by a line search that stops weights at 0 where they would change sign.
-From the previous grid point one or two steps usually suffice. A sweep of proximal coordinate descent, which always
-makes progress, takes over where the line search fails. Stops when the gap of the reduced problem is at most ``tol``
-times its primal value.
+From the previous grid point one or two steps usually suffice. Where the line search fails, a step along the scaled
+gradient follows. Stops when the gap of the reduced problem is at most ``tol`` times its primal value.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ LITTLE = 1_000_000  # values that the copy of a zone may have however few the da
 DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
 ARMIJO = 1e-4
 LOOSEST, TIGHTEST = 0.1, 0.01  # relative residuals of conjugate gradients
-SHORTEST = 1e-3  # step length below which a sweep of coordinate descent takes over
-SHORTEST_HELD = 1e-12  # the same where sweeps get nowhere: beside free intercepts, or with next to no alpha
-PATIENT = 10  # steps without progress, after which sweeps get nowhere
+SHORTEST = 1e-12  # step length below which a step has failed
 IDLE = 60  # steps without progress, after which rounding is to blame (or an overflow)
 GAIN = 1e-3  # progress is, too, an objective lower by this part of what may be left
 SCREEN_AGAIN = 0.5  # the gap must fall by this factor before the dynamic rule is applied again
@@ -67,10 +64,8 @@ class SparseNewton(Solver):
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()
                 screen_below = SCREEN_AGAIN * run.gap
-            if progress.waited > PATIENT:
-                run.shortest = SHORTEST_HELD
-            if not run.newton_step(tol):
-                run.sweep()
+            if not (run.step(tol) or run.step(tol, newton=False)):
+                break
             epochs += 1
         return Solution(run.w, None, epochs, run.touched, converged, screened, self.name)
 
@@ -83,7 +78,6 @@ class _Run:
         self.view = self.model.views.columns(reduced.screened.keep)
         self.at, self.own_copy = reduced.screened, False
         self.touched, self.rise = 0, 0.0
-        self.shortest = SHORTEST_HELD if self.model.intercept or reduced.patient else SHORTEST
         start, size = reduced.start, self.model.ones.size
         self.theta, self.psi, self.scores = np.empty(size), np.empty(size), start.scores
         self.u, self.u_slack, self.level = start.u, start.u_slack, start.intercept
@@ -130,8 +124,8 @@ class _Run:
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
-    def newton_step(self, tol: float) -> bool:
-        """Take one Newton step; return False if the line search finds no decrease."""
+    def step(self, tol: float, newton: bool = True) -> bool:
+        """Take a step, Newton's or along the scaled gradient; return False if the line search finds no decrease."""
         m = self.model
         size = self.features.size
         active, signs, rhs = np.empty(size, np.int64), np.empty(size), np.empty(size)
@@ -141,13 +135,14 @@ class _Run:
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
         accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
         try:
-            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+            scales = self.alpha + m.col_sq[active] / (m.n * m.gamma)
+            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST))) if newton else rhs / scales
         except LinAlgError:  # rounding, or an overflow, has taken the definiteness
             return False
         step = 1.0
         new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
         near = np.array([self.level]) if m.intercept else None
-        while step >= self.shortest:
+        while step >= SHORTEST:
             loss, penalty, expected, touched = kernels.trial(
                 self.view, m.samples, self.at.duals, self.alpha, m.beta, self.w, (active, signs, rhs, direction), step,
                 new, near,
@@ -161,18 +156,6 @@ class _Run:
                 return True
             step *= 0.5
         return False
-
-    def sweep(self) -> None:
-        """Run one sweep of proximal coordinate descent over the surviving features."""
-        m = self.model
-        self.w, scores = self.w.copy(), self.scores.copy()
-        self.touched += kernels.descend(
-            self.view, m.samples, self.at.duals, self.alpha, m.beta, m.signs, m.col_sq, self.features, self.w, scores
-        )  # fmt: skip
-        self._multiply()  # scores that were changed step by step have gathered rounding errors
-        self._respond()
-        self._new_u()
-        self._evaluate()
 
     def _direction(self, active: np.ndarray, rhs: np.ndarray, accuracy: float) -> np.ndarray:
         """Return the Newton step on the active weights; the copy of a large zone is never larger than the data."""

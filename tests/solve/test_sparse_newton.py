@@ -32,7 +32,7 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
     model, reduced = hard_start(classes, dense)
     run = _Run(reduced)
     for _ in range(3):
-        run.newton_step(1e-9)
+        run.step(1e-9)
     active = np.flatnonzero(run.w)
     rhs = np.random.default_rng(0).normal(size=active.size)
     expected = exact_direction(model, run, X, y, classes, active, rhs)
@@ -59,7 +59,7 @@ def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
     alpha = 0.02 * model.alpha_max()
     run = _Run(model.reduce(alpha, model.nothing_screened(), model.start(alpha)))
     for _ in range(3):
-        run.newton_step(1e-9)
+        run.step(1e-9)
     active = np.flatnonzero(run.w)
     rhs = np.random.default_rng(0).normal(size=active.size)
     inside = np.flatnonzero((run.theta > 0.0) & (run.theta < 1.0))
@@ -87,25 +87,15 @@ def test_factor_of_either_side(shape, free):
     np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
 
 
-@pytest.mark.compiled_only
 @pytest.mark.parametrize("classes", [2, 3])
-def test_sweeps_alone_decrease_the_objective_and_converge(classes):
+def test_gradient_steps_alone_decrease_the_objective_and_converge(classes, monkeypatch):
     _, reduced = hard_start(classes)
-    run, best = _Run(reduced), _Run(reduced)
-    while best.gap > 1e-12 * best.primal:
-        assert best.newton_step(1e-12)
-    last = run.primal
-    for _ in range(400):
-        run.sweep()
-        assert run.primal <= last + 1e-14
-        last = run.primal
-    assert run.primal == pytest.approx(best.primal, rel=1e-6)
-
-
-def test_sweeps_take_over_where_the_line_search_fails(monkeypatch):
-    _, reduced = hard_start()
-    monkeypatch.setattr(_Run, "newton_step", lambda self, tol: False)
-    found = SparseNewton().solve(reduced, tol=1e-3, budget=Budget(500, np.inf), dynamic=False)
+    plain, run = _Run.step, _Run(reduced)
+    while run.step(1e-3, newton=False) and run.gap > 1e-2 * run.primal:
+        pass
+    assert run.gap <= 1e-2 * run.primal
+    monkeypatch.setattr(_Run, "step", lambda self, tol, newton=True: not newton and plain(self, tol, False))
+    found = SparseNewton().solve(reduced, tol=1e-2, budget=Budget(5000, np.inf), dynamic=False)
     assert found.converged
     assert found.epochs > 1
 

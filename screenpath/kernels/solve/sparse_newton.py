@@ -1,4 +1,4 @@
-"""Semismooth Newton and feature descent for the sparse SVM. Layout of all arrays: see ``kernels/problem/sparse.py``.
+"""Semismooth Newton for the sparse SVM. Layout of all arrays: see ``kernels/problem/sparse.py``.
 
 ``roots`` are the roots of the samples' weights.
 """
@@ -6,7 +6,7 @@
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.problem.sparse import Samples, add_column, products, respond
+from screenpath.kernels.problem.sparse import Samples, products, respond
 from screenpath.kernels.problem.sparse_intercept import settle
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.newton_system import advance, inner
@@ -195,60 +195,6 @@ def trial(view, samples, status, alpha, beta, w, way, step, new, level):
     return loss / n, 0.5 * w_sq + beta * w_l1, expected, touched
 
 
-@kernel(leaf=True)
-def descend(view, samples, status, alpha, beta, signs, col_sq, features, w, scores):
-    """Run one sweep of proximal coordinate descent over ``features``; update ``w`` and ``scores``, return values
-    touched.
-
-    Each step minimises a quadratic upper bound of the objective, so that the sweep never increases it.
-    """
-    (data, indices, indptr), (labels, weights, n, classes, gamma, kinks, low, high) = view, samples
-    d = indptr.size - 1
-    touched = 0
-    for k in range(features.size):
-        f = features[k]
-        c = f // d
-        j = f - c * d
-        start, end = indptr[j], indptr[j + 1]
-        full = end - start == n
-        pull = 0.0
-        values, lines, block = data[start:end], indices[start:end], scores[c * n : (c + 1) * n]
-        for r in range(values.size):
-            i = at(r) if full else at(lines[r])
-            own = labels[i]
-            if classes > 1 and own == c:
-                first, last = 0, classes
-            else:
-                first, last = c, c + 1
-            weight = 0.0
-            for other in range(first, last):
-                t = at(other * n) + i
-                if classes > 1 and other == own:
-                    continue
-                margin = own * scores[i] if classes == 1 else scores[at(own * n) + i] - scores[t]
-                if status[t] != 0:
-                    weight += high if status[t] > 0 else low
-                else:
-                    weight += min(max((kinks[i] - margin) / gamma, low), high)
-            if classes == 1:
-                weight *= own
-            elif own != c:
-                weight = -weight
-            pull += weight * weights[i] * values[r]
-        touched += end - start
-        bound = alpha + col_sq[f] / (n * gamma)
-        x = bound * w[f] + pull / n - alpha * w[f]
-        up, down = x > beta and signs[f] >= 0, x < -beta and signs[f] <= 0
-        value = (x - beta) / bound if up else ((x + beta) / bound if down else 0.0)
-        step = value - w[f]
-        if step == 0.0:
-            continue
-        w[f] = value
-        add_column(data, indices, start, end, n, step, block)
-        touched += end - start
-    return touched
-
-
 def warm_up():
     view = np.ones(2), np.array([0, 1], dtype=np.int32), np.array([0, 1, 2], dtype=np.int64)
     labels, status = np.array([1, -1], dtype=np.int64), np.zeros(2, dtype=np.int8)
@@ -264,4 +210,3 @@ def warm_up():
     conjugate_gradients(matrix_of(np.eye(2)), 2, np.empty((0, 2)), 1.0, 1.0, a, 0.1, 5, np.empty(2))
     new = a.copy(), a.copy(), a.copy(), a.copy()
     trial(view, samples, status, 1.0, 1.0, a, (index, a, a, a), 1.0, new, None)
-    descend(view, samples, status, 1.0, 1.0, status, a, index, a.copy(), a.copy())
