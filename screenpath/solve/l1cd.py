@@ -17,9 +17,8 @@ import numpy as np
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import l1svm as kernels
-from screenpath.kernels.rows.newton_system import inner
 from screenpath.kernels.solve import l1newton
-from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.numbers.rounding import gamma
 from screenpath.problem.l1svm import L1Reduced, halfway
 from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Solution, Solver
@@ -32,7 +31,6 @@ FIRST_SET = 16  # features of the smallest working set beyond the support
 FEWEST = FIRST_SET  # features that are solved for sooner than looked at whether they can be dropped
 # Share of the gap at hand to which a working set is solved. By Newton steps the last digits cost little.
 SWEEP_SHARE, NEWTON_SHARE = 0.1, 1e-3
-DRIFT = 1e-3  # share of the gap that slack's rounding may make up before slack is formed anew
 IDLE = 60  # gap evaluations without progress after which rounding is to blame
 NEWTON_LIMIT = 2500  # largest working set whose Hessian is formed
 # Of a Newton step: accuracy of its small Lasso relative to the violation at its start, sweeps of that Lasso at most,
@@ -108,10 +106,8 @@ class _Run:
         if not cold:
             self.w[self.alive] = start.w[self.alive]
         self.bias = np.array([0.0 if cold else start.bias])
-        self.updates, self.moved = 0.0, 0.0  # of slack, since it was formed; see `drift`
-        self.size: float | None = None
-        self.terms = int(np.count_nonzero(self.w))  # weights when it was formed
-        whole = not cold and self.terms == np.count_nonzero(start.w)
+        self.formed = True  # whether the slack has not been changed since all of it was
+        whole = not cold and np.count_nonzero(self.w) == np.count_nonzero(start.w)
         if whole:
             self.slack = start.slack.copy()
         else:
@@ -142,18 +138,7 @@ class _Run:
         kernels.columns_add(self.columns, support, -self.w[support], self.slack)
         self.touched += support.size
         self.bias[0] = kernels.bias_root(self.slack, self.model.signs, self.bias[0])
-        self.updates, self.moved, self.size, self.terms = 0.0, 0.0, None, support.size
-
-    def changed(self, updates: float, moved: float) -> None:
-        """Count changes of the slack, and the sum of their norms."""
-        if self.size is None:
-            self.size = sqrt(inner(self.slack, self.slack)) + moved  # of the slack that was formed
-        self.updates, self.moved = self.updates + updates, self.moved + moved
-
-    def drift(self, sums: _Sums) -> float:
-        """Return a bound on the norm of the error of the slack: as it was formed, and from its changes."""
-        formed = self.model.rounding.slack(self.terms, sums.reach + self.moved, float(self.bias[0]))
-        return formed + 2.0 * UNIT * (self.updates + 2.0) * ((self.size or 0.0) + 2.0 * self.moved)
+        self.formed = True
 
     def evaluate(self, index: np.ndarray) -> _Sums:
         """Return the sums of the problem on some features."""
@@ -170,15 +155,14 @@ class _Run:
 
     def check(self, tol: float, dynamic: bool) -> bool:
         """Evaluate the gap over all surviving features; screen with its ball where asked."""
+        dynamic = dynamic and self.alive.size > FEWEST
+        if dynamic and not self.formed:
+            self.form_slack()
         sums = self.evaluate(self.alive)
         self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
         self.budget.note(self.gap, self.primal, self.touched)
         if self.note(self.gap, tol * self.primal):
             return True
-        dynamic = dynamic and self.alive.size > FEWEST
-        if dynamic and self.updates and self.drift(sums) * sqrt(sums.squares) > DRIFT * self.gap:
-            self.form_slack()
-            sums = self.evaluate(self.alive)
         if dynamic and self._screen(sums):
             sums = self.evaluate(self.alive)
             self.products[self.alive], self.primal, self.gap = sums.products, sums.primal, sums.gap
@@ -189,7 +173,8 @@ class _Run:
         # |f_j.alpha*| <= scale |f_j.alpha| + spread_j sqrt(2 gap): the gap ball around the feasible scale * alpha; and
         # the ball halfway between that and alpha.
         m, lam, scale = self.model, self.lam, sums.scale
-        column, norm, off = m.rounding.column, sqrt(sums.squares), self.drift(sums)
+        column, norm = m.rounding.column, sqrt(sums.squares)
+        off = m.rounding.slack(int(np.count_nonzero(self.w)), sums.reach, float(self.bias[0]))
         taken = kernels.imbalance(sums.total, sums.balance, column)
         gap = sums.gap + (norm + 0.5 * off) * off + taken * scale * sums.total
         terms = sums.primal + sums.squares + scale * (sums.total + scale * sums.squares)
@@ -260,12 +245,11 @@ class _Run:
         while sweeps > 0 and time.monotonic() <= self.budget.deadline:
             now = min(each, sweeps)
             active = active.copy()
-            visited, room, updates, moved, size = kernels.descend(
+            visited, room, size = kernels.descend(
                 self.columns, m.signs, self.lam, (m.sqnorms, self.means, m.allowed), self.w, self.slack, self.bias,
                 active, self.options.shrinking, room, now,
             )  # fmt: skip
-            active = active[:size]
-            self.changed(updates, moved)
+            active, self.formed = active[:size], False
             self.touched += visited
             self.epochs += now
             sweeps -= now
@@ -302,12 +286,12 @@ class _Run:
         m, k = self.model, chosen.size
         most = min(max(1, self.visits // (k * (k + 1) + 1)), self.budget.epochs - self.epochs)  # of one kernel call
         problem = l1newton.Problem(self.columns, m.signs, self.lam, m.sqnorms, m.norms, m.rounding.column, m.allowed)
-        tried, taken, going, gap, moved = l1newton.newton_steps(
+        tried, taken, going, gap = l1newton.newton_steps(
             problem, chosen, (self.w, self.slack, self.bias), products, hessian, NEWTON_OPTIONS, target, self.best, most
         )
         self.epochs += tried
         self.touched += (tried + taken) * k
-        self.changed(tried * (k + 2.0), moved)
+        self.formed &= taken == 0
         return going, gap
 
 

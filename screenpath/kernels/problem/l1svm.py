@@ -15,7 +15,6 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.share import kink_share
 from screenpath.kernels.problem.sparse import add_column, column_sum, outward
-from screenpath.kernels.rows.newton_system import inner
 
 # Exact solves of the bias within a sweep: so many, whatever screening left, but none before the columns visited since
 # the last one hold as many values as there are samples.
@@ -215,14 +214,11 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, room, 
         Columns visited.
     violation : float
         Largest violation of optimality met in the last sweep.
-    updates, moved : float
-        Changes of ``slack`` and the sum of their norms, with which its rounding error grows.
     size : int
         Columns that shrinking has left, the first of ``active``.
     """
     (data, indices, begin, end), n, (sqnorms, means, allowed) = columns, y.size, features
     size, visited, since = active.size, 0, 0
-    updates, moved, root = 0.0, 0.0, np.sqrt(inner(y, y))
     values, balance, line, gathered, centring = 0, 0.0, np.empty(n), np.empty(n), np.any(means != 0.0)
     for i in range(n):
         balance += y[i] * max(slack[i], 0.0)
@@ -276,8 +272,6 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, room, 
                 wanted = 0.01 * (gradient * step + penalty)
                 change = step - applied
                 applied = step
-                updates += 1.0
-                moved += abs(change) * (np.sqrt(sqnorms[j]) + abs(mean) * root)
                 if gradient * step + 0.5 * square * step * step + penalty <= wanted:
                     for p in range(column.size):
                         near[p] -= change * line[p]
@@ -303,19 +297,13 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, room, 
                     balance += y[i] * max(slack[i], 0.0)
             if since >= solve_after:
                 since = 0
-                before, balance = bias[0], 0.0
-                bias[0] = bias_root(slack, y, before)
-                updates += 1.0
-                moved += root * abs(bias[0] - before)
-        before, balance = bias[0], 0.0
-        bias[0] = bias_root(slack, y, before)
-        updates += 1.0
-        moved += root * abs(bias[0] - before)
+                bias[0], balance = bias_root(slack, y, bias[0]), 0.0
+        bias[0], balance = bias_root(slack, y, bias[0]), 0.0
         violation = worst
         room = worst
         if size == 0 or worst == 0.0:
             break
-    return visited, violation, updates, moved, size
+    return visited, violation, size
 
 
 def warm_up():

@@ -12,7 +12,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.l1svm import bias_root, columns_add, evaluate
 from screenpath.kernels.problem.sparse import outward
-from screenpath.kernels.rows.newton_system import inner, solve_factored
+from screenpath.kernels.rows.newton_system import solve_factored
 
 
 class Problem(NamedTuple):
@@ -298,10 +298,8 @@ def newton_step(problem, chosen, point, products, gram, sums, inside, options):
 
     Returns
     -------
-    taken : float
+    float
         The step taken, 0 if none lowers the objective.
-    moved : float
-        Sum of the norms of the changes of ``slack``.
     """
     (columns, y, lam, sqnorms, _, _, allowed), (w, slack, bias), k = problem, point, chosen.size
     hessian = np.empty((k, k))
@@ -324,19 +322,15 @@ def newton_step(problem, chosen, point, products, gram, sums, inside, options):
         shift -= sums[a] * direction[a] / inside
         slope += lam * (abs(new[a]) - abs(old[a])) - products[a] * direction[a]
     if slope >= 0.0:
-        return 0.0, 0.0
+        return 0.0
     change = shift * y
     columns_add(columns, chosen, direction, change)
     taken = line_search(slack, change, old, direction, lam, slope)
-    moved = 0.0
     if taken > 0.0:
         for a in range(k):
             w[chosen[a]] = old[a]
-            moved += taken * abs(direction[a]) * np.sqrt(sqnorms[chosen[a]])
-        before = bias[0] + taken * shift
-        bias[0] = bias_root(slack, y, before)
-        moved += np.sqrt(inner(y, y)) * (taken * abs(shift) + abs(bias[0] - before))
-    return taken, moved
+        bias[0] = bias_root(slack, y, bias[0] + taken * shift)
+    return taken
 
 
 @kernel()
@@ -355,28 +349,25 @@ def newton_steps(problem, chosen, point, products, hessian, options, target, bes
         Whether the last one did.
     gap : float
         After the last one; inf before the first.
-    moved : float
-        Sum of the norms of the changes of ``slack``.
     """
     (columns, y, lam, _, norms, rounding, allowed), (w, slack, _), (gram, sums, member) = problem, point, hessian
-    tried, taken, gap, moved, sparse = 0, 0, np.inf, 0.0, columns[1].size > 0
+    tried, taken, gap, sparse = 0, 0, np.inf, columns[1].size > 0
     while tried < limit:
         if sparse:
             inside = sparse_gram(columns, chosen, slack, y, member, gram, sums)
         else:
             inside = dense_gram(columns, chosen, slack, y, member, gram, sums)
         if inside == 0.0:
-            return tried, taken, False, gap, moved
+            return tried, taken, False, gap
         tried += 1
-        step, change = newton_step(problem, chosen, point, products, gram, sums, inside, options)
-        if step == 0.0:
-            return tried, taken, False, gap, moved
-        taken, moved = taken + 1, moved + change
+        if newton_step(problem, chosen, point, products, gram, sums, inside, options) == 0.0:
+            return tried, taken, False, gap
+        taken += 1
         gap = evaluate(columns, chosen, y, slack, w, norms, allowed, rounding, lam, False, products)[1]
         if gap <= target or not gap < best:
             break
         best = gap
-    return tried, taken, True, gap, moved
+    return tried, taken, True, gap
 
 
 def warm_up():
