@@ -91,8 +91,16 @@ def function_of(options: dict, X):
     return KernelFunction(name, **chosen, constant=constant, call=call)
 
 
-def _rows(sides: tuple, X, targets, options: dict, tell, inexact: float):
-    """Return the training data with a kernel; ``tell`` reports the memory before it is allocated.
+def pair_rows(X, targets, options: dict, tell, inexact: float):
+    """Return the training data of several classes with a kernel, for pairs of them; as :func:`_rows`."""
+    from screenpath.rows.pairs import SharedRows
+
+    return _rows((), X, targets, options, tell, inexact, None if targets.min() < 0 else SharedRows)
+
+
+def _rows(sides: tuple, X, targets, options: dict, tell, inexact: float, kind=None):
+    """Return the training data with a kernel; ``tell`` reports the memory before it is allocated, ``kind`` is that of
+    the rows, GramRows by default.
 
     ``sides`` are the signs with which each row counts, or none if that of its target does. ``inexact`` is that of the
     preparation (``prepare.Preparation``). ``options["matrix_memory"]`` is the memory for the matrix: an int, a
@@ -102,7 +110,7 @@ def _rows(sides: tuple, X, targets, options: dict, tell, inexact: float):
 
     from screenpath.rows.gram import GramRows
 
-    return GramRows(
+    return (kind or GramRows)(
         X,
         function_of(options, X),
         np.repeat(sides, X.shape[0]) if sides else targets,

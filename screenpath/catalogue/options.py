@@ -267,6 +267,11 @@ ONE_VS_REST = Option(
     "one_vs_rest", False, "flag", changes=True,
     help="More than two labels: fit each against the rest; the largest decision value wins.",
 )  # fmt: skip
+ONE_VS_ONE = Option(
+    "one_vs_one", False, "flag", changes=True,
+    help="More than two labels: fit each pair of them on their rows, with or without a kernel; most votes win, as in "
+    "LIBSVM.",
+)  # fmt: skip
 KERNEL = (
     Option(
         "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly", "precomputed"),

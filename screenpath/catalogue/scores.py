@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -23,6 +24,23 @@ def decided(products, targets) -> tuple[np.ndarray, np.ndarray]:
     if products.ndim == 2:
         return products.argmax(axis=1), np.asarray(targets)
     return (products > 0.0).astype(np.int64), (np.asarray(targets) > 0.0).astype(np.int64)
+
+
+def pairs_of(labels: int | list) -> list[tuple]:
+    """Return the pairs of one-vs-one in LIBSVM's order; of a number of labels those of their numbers."""
+    return list(combinations(range(labels) if isinstance(labels, int) else labels, 2))
+
+
+def votes(forms: np.ndarray) -> np.ndarray:
+    """Return how many pairs decide for each class, shape (m, classes), by the forms of :func:`pairs_of`, (m, pairs).
+
+    A form above 0 is a vote for the first of its pair, any other for the second, as in LIBSVM's ``svm_predict_values``;
+    of equally many votes the first class has the most (``argmax``).
+    """
+    pairs = np.array(pairs_of(round((1.0 + math.sqrt(1.0 + 8.0 * forms.shape[1])) / 2.0)))
+    found = np.zeros((forms.shape[0], pairs[-1, 1] + 1))
+    np.add.at(found, (np.arange(len(forms))[:, None], np.where(forms > 0.0, *pairs.T)), 1.0)
+    return found
 
 
 def mean(values, weights=None) -> float:

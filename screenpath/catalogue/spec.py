@@ -125,6 +125,7 @@ class Spec:
     columns: tuple[str, ...] = ()  # columns that the model adds to the step table
     # ``weights(step, labels) -> ndarray of shape (d,)``, or (classes, d) if ``labels`` has ``classes``
     weights: Callable = step_weights
+    votes: bool = False  # whether the forms are of pairs of classes, whose votes decide
     walk: Callable | None = None  # ``walk(options) -> function``, a replacement of ``walk.loop.walk``
     # ``rows(X, targets, options, tell, inexact) -> rows`` of a kernel model, whose coefficients belong to samples.
     # ``--bias`` and ``--dtype`` then are the kernel's, not the data's
@@ -153,6 +154,12 @@ class Spec:
             return self
         options["intercept"] = "none"
         return self.several
+
+    def of_each_class(self, forms):
+        """Return forms of which the largest decides, from those of the model."""
+        from screenpath.catalogue.scores import votes
+
+        return votes(forms) if self.votes and forms.ndim == 2 else forms
 
     @property
     def default_rule(self) -> str:

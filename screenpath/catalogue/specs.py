@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
-from screenpath.catalogue.behind import ABOUT, behind_kernel, with_intercept_kernel
+from screenpath.catalogue.behind import ABOUT, behind_kernel, pair_rows, with_intercept_kernel
 from screenpath.catalogue.elastic import NETS, SPARSE_SVM, signed, signs_of
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import (
@@ -15,7 +15,6 @@ from screenpath.catalogue.spec import (
     Spec,
     chunked,
     class_targets,
-    free_intercept,
     sign_targets,
 )
 from screenpath.data.safe.memory import L1
@@ -27,9 +26,12 @@ from screenpath.errors import UsageError
 ONE_OR_ALL = "`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two"
 
 
+SEVERAL = ("one_vs_rest", "one_vs_one")  # ways to tell more than two labels apart by models of two
+
+
 def _svm_targets(y, options, known=None):
-    """Return signs and their map, or with ``one_vs_rest`` and more than two labels class numbers and the labels."""
-    several = "classes" in known if known is not None else options.get("one_vs_rest")
+    """Return signs and their map, or for models of several classes class numbers and the labels."""
+    several = "classes" in known if known is not None else any(map(options.get, SEVERAL))
     return (class_targets if several else sign_targets)(y, options, known)
 
 
@@ -37,9 +39,10 @@ def _svm_build(rows, targets, weights, options):
     intercept = options.get("intercept")
     if targets.min() < 0:
         return losses.SVM.model(rows, targets, weights, intercept)
-    from screenpath.walk.one_vs_rest import OneVsRest
+    from screenpath.walk.one_vs_rest import OneVsOne, OneVsRest
 
-    return OneVsRest(losses.SVM.model, rows, targets, weights, intercept)
+    kind = OneVsOne if options.get("one_vs_one") else OneVsRest
+    return kind(losses.SVM.model, rows, targets, weights, intercept)
 
 
 def _classes_walk(options):
@@ -49,25 +52,32 @@ def _classes_walk(options):
 
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
-    """Return the model of two classes, of each class against the rest, or with a kernel."""
+    """Return the model of two classes, of each class against the rest or each other one, or with a kernel."""
+    asked = [name for name in SEVERAL if options.get(name)]
+    if len(asked) > 1:
+        raise UsageError("`one_vs_rest` and `one_vs_one` are two ways to the same labels", "use one of the two")
     if options["kernel"] is not None and options.get("one_vs_rest"):
-        hint = "use `positive=LABEL` in its place, one run for each class"
-        raise UsageError("`one_vs_rest` does not support kernels", hint)
+        raise UsageError("`one_vs_rest` does not support kernels", "use `one_vs_one` in its place")
     spec = with_intercept_kernel(spec, options)
-    if options["kernel"] is not None:
-        return spec
-    if not options.get("one_vs_rest"):
-        return chunked(spec, options)
+    if not asked:
+        return spec if options["kernel"] is not None else chunked(spec, options)
+    (name,) = asked
     if options["positive"] is not None:
-        raise UsageError(*ONE_OR_ALL)
-    for name in ("eps_path", "chunk"):
-        if options[name] is not None:
-            raise UsageError(f"`{name}` follows a single path, `one_vs_rest` computes several", "use one of the two")
+        raise UsageError(f"`positive` is one class against the rest, `{name}` all of them", "use one of the two")
+    for other in ("eps_path", "chunk"):
+        if options[other] is not None:
+            raise UsageError(f"`{other}` follows a single path, `{name}` computes several", "use one of the two")
     if options.get("certify"):
-        raise UsageError("`certify` bounds the error of two classes", "leave out `one_vs_rest`")
-    if options["intercept"] == "free":  # the step table has no columns for the intervals of several intercepts
-        return replace(chunked(free_intercept(ONE_VS_REST), options), columns=())
-    return chunked(ONE_VS_REST, options)
+        raise UsageError("`certify` bounds the error of two classes", f"leave out `{name}`")
+    against = "for each class against the rest" if name == "one_vs_rest" else "for each pair of classes, on their rows"
+    spec = replace(spec, objective=f"{against}: {spec.objective}", walk=_classes_walk, columns=())
+    if options["kernel"] is None:
+        spec = chunked(spec, options)
+    if name == "one_vs_rest":  # the step table has no columns for the intervals of several intercepts
+        return spec
+    needs = replace(spec.needs, row_class=spec.needs.rows, copied=spec.needs.copied or "pairs")
+    rows = None if spec.rows is None else pair_rows
+    return replace(spec, votes=True, streams=False, needs=needs, rows=rows)
 
 
 LINEAR_SVM = replace(
@@ -75,18 +85,14 @@ LINEAR_SVM = replace(
     targets=_svm_targets,
     build=_svm_build,
     options=(
-        o.POSITIVE, o.ONE_VS_REST, o.PENALTY, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID, *o.KERNEL,
-        *o.solving(), o.CERTIFICATE,
+        o.POSITIVE, o.ONE_VS_REST, o.ONE_VS_ONE, o.PENALTY, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.C_GRID,
+        *o.KERNEL, *o.solving(), o.CERTIFICATE,
     ),
     resolved=_svm_resolved,
     example="`kernel=rbf` `gamma=1/d` `grid=20`",
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     f"the intercept).\n\n{ABOUT}",
 )  # fmt: skip
-ONE_VS_REST = replace(
-    LINEAR_SVM, objective=f"for each class against the rest: {LINEAR_SVM.objective}", walk=_classes_walk
-)
-
 KERNEL_SVM = behind_kernel(LINEAR_SVM)
 
 

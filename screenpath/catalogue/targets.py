@@ -47,13 +47,18 @@ def sign_targets(y, options, known=None):
 
 
 def class_targets(y, options, known=None):
-    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels."""
+    """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels: sorted,
+    or for ``one_vs_one`` in the order in which they appear, as LIBSVM numbers them.
+    """
     if known is not None and "classes" not in known:
         return sign_targets(y, options, known)
-    classes = np.unique(y) if known is None else np.array(known["classes"])
+    found, first = np.unique(y, return_index=True)
+    found = y[np.sort(first)] if options.get("one_vs_one") else found
+    classes = found if known is None else np.array(known["classes"])
     if known is None and (classes.size <= 2 or options.get("positive") is not None):
         return sign_targets(y, options)
-    codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    order = np.argsort(classes)
+    codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), classes.size - 1)]
     strange = y[classes[codes] != y]
     if strange.size:
         raise DataError(

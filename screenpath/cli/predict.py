@@ -172,7 +172,7 @@ def table(run, values, decision: bool, data, written: dict[str, list[str]], more
         labels, header = predicted_labels(run, values).tolist(), ["label"]
         rows = [[label] for label in labels]
         if decision:
-            header += [f"decision_{label_text(label)}" for label in run.classes] if run.classes else ["decision"]
+            header += [f"decision_{label_text(label)}" for label in run.blocks] if run.blocks else ["decision"]
             forms = values.reshape(len(labels), -1).tolist()
             rows = [[label, *row] for label, row in zip(labels, forms, strict=True)]
     header += more

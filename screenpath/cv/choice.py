@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screenpath.catalogue.scores import Choice, Sigmoid, Threshold, averaged, baseline_words, one_se_above, threshold
-from screenpath.data.words.labels import label_text
+from screenpath.data.words.labels import label_text, pair_labels
 from screenpath.data.words.tables import csv_text
 from screenpath.errors import UsageError
 from screenpath.walk.step import BUDGET, CERTIFIED, FAILED, ROUNDING
@@ -191,18 +191,18 @@ def predictions_text(s) -> str:
     heads = ["repeat"] * repeated + ["row" if s.ids is None else s.data.form.id, "fold"]
     heads += ["target", "predicted"] if s.data.labels is None else ["label", "predicted"]
     if classes:
-        heads += [f"decision_{label_text(label)}" for label in classes]
+        heads += [f"decision_{label_text(label)}" for label in (pair_labels(classes) if s.spec.votes else classes)]
     elif s.data.labels is not None:
         heads.append("decision")
     found = []
     for fold in s.folds:
         at, forms = fold.split.held_out.tolist(), s.decisions(fold)
-        for k, form in zip(at, forms, strict=True):
+        for k, form, own in zip(at, forms, s.spec.of_each_class(forms), strict=True):
             named = [fold.split.repeat] * repeated + [k + 1 if s.ids is None else s.ids[k], fold.split.fold]
             if s.data.labels is None:
                 cells: list = [float(targets[k]), float(form)]
             else:
-                answer = form.argmax() if classes else form > 0.0
+                answer = own.argmax() if classes else form > 0.0
                 cells = [s.class_name(targets[k]), s.class_name(answer), *np.atleast_1d(form).tolist()]
             found.append(((fold.split.repeat, k), [*named, *cells]))
     return csv_text(heads, (row for _, row in sorted(found, key=lambda pair: pair[0])))

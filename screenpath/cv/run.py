@@ -99,7 +99,8 @@ def fold_path(
             products, own = without_each(task, path.model, certificate)
         if task.keep or task.alone is not None:
             kept.append(products)
-        score, *further = (one.function(products, targets, held_weights) for one in (task.score, *task.further))
+        forms = spec.of_each_class(products)
+        score, *further = (one.function(forms, targets, held_weights) for one in (task.score, *task.further))
         more = zip((one.column for one in task.further), further, strict=True)
         cells = {name: getattr(step, name) for name in COLUMNS}
         rows.append({**step.parameters, "score": score, **dict(more), **cells})

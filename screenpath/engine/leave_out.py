@@ -382,4 +382,4 @@ def check_removal(model: str, classes: int, advice: str, two: str) -> None:
     if model not in LOSSES:
         raise UsageError(f"leave-one-out is for {', '.join(LOSSES)}, not for {model}", advice)
     if classes > 2:
-        raise UsageError(f"leave-one-out is for two labels, and `one_vs_rest` has {classes}", two)
+        raise UsageError(f"leave-one-out is for two labels, and this run has {classes}", two)

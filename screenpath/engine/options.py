@@ -70,6 +70,10 @@ def _check_certificate(options: dict) -> None:
         raise UsageError("`certificate` proves the numbers of the file, `dtype=float32` rounds them", "leave one out")
     if not isinstance(options["data"], str):
         raise UsageError("`certificate` is checked against a file, the data are arrays", "name a file")
+    if options.get("one_vs_one") and options.get("part"):
+        raise UsageError("`certificate` of `one_vs_one` is of the whole grid", "leave out `part`")
+    if options.get("one_vs_one") and "folds" in options:
+        raise UsageError("`certificate` proves folds of two labels, not of `one_vs_one`", "leave out `certificate`")
     if options.get("one_vs_rest"):
         hint = "use `positive=LABEL` in its place"
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", hint)
@@ -225,7 +229,7 @@ def check_open_end(options: dict) -> None:
 
 # Of a path's options: those about data, problem and limits are taken, but for some, and a few others.
 CERTIFIED = {"data", "problem", "limits"}, {"c", "alpha", "beta", "tol", "out", "force"}
-NOT_CERTIFIED = {"penalty", "scale", "dtype", "jobs", "one_vs_rest", *(one.name for one in KERNEL)}
+NOT_CERTIFIED = {"penalty", "scale", "dtype", "jobs", "one_vs_rest", "one_vs_one", *(one.name for one in KERNEL)}
 
 
 def certify_options(name: str) -> tuple:

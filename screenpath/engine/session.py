@@ -18,6 +18,7 @@ from screenpath.catalogue.scores import CONFUSION, TABULATED, confusion
 from screenpath.catalogue.spec import Spec
 from screenpath.data.files.source import reading
 from screenpath.data.safe.memory import in_force
+from screenpath.data.words.labels import pair_labels
 from screenpath.data.words.tables import check_same, now
 from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
@@ -221,6 +222,7 @@ class Session:
             how = f"within step {done}" if self.begun is not None else f"behind step {done - 1}"
             self.console.say(f"continuing {how}")
         (n, d), classes = self.data.shape, (self.data.labels or {}).get("classes")
+        classes = pair_labels(classes) if classes and self.spec.votes else classes
         layout = Layout(d, "feature", classes, self.data.preparation.numbers, self.data.names)
         if self.spec.rows is not None:
             layout = Layout(n, "sample", classes)
@@ -396,6 +398,7 @@ class Session:
             row = steps.in_units(row, original[1] - weights[-1])
         if self.test is not None:
             forms, targets = self.test.X @ weights.T - (row.get("threshold") or 0.0), self.test.targets
+            forms = self.spec.of_each_class(forms)
             scores = self.spec.scores_of(forms, targets, self.options)
             row.update(zip(self.spec.score_columns, scores.values(), strict=True))
             if CONFUSION in self.columns:
@@ -432,8 +435,9 @@ class Session:
         """Return weights, intercept (lists for several classes) in the units of the data, and if there is one."""
         preparation = self.data.preparation
         if self.spec.rows is not None:  # coefficients of samples; a penalised constant is in the kernel
-            free = self.spec.free_bias
-            return (weights[:-1], float(weights[-1]), True) if free else (weights, 0.0, False)
+            free, several = self.spec.free_bias, weights.ndim == 2
+            own, b = (weights[..., :-1], weights[..., -1]) if free else (weights, np.zeros(weights.shape[:-1]))
+            return (list(own), b.tolist(), free) if several else (own, float(b), free)
         if weights.ndim == 1:
             return (*preparation.original(weights), self.has_intercept)
         parts = [preparation.original(one) for one in weights]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screenpath.catalogue.scores import probability
+from screenpath.catalogue.scores import probability, votes
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, at_missing, check_linear
@@ -156,6 +156,9 @@ class StoredPath(Result[int | str]):
         high = probability(self._forms(self._rows(X), found), **self.run.sigmoid(found.cells))
         return np.column_stack([1.0 - high, high])
 
+    def _labelled(self, forms: np.ndarray) -> np.ndarray:
+        return super()._labelled(votes(forms) if self.run.voting else forms)
+
     def _forms(self, X, step) -> np.ndarray:
         X = X if self.run.kernel == "precomputed" and isinstance(X, np.ndarray) else sp.csr_array(X)
         if not self.run.kernel:
@@ -267,6 +270,7 @@ def stable_labels(run: Run, X, training: str | None = None) -> StableLabels:
 def predicted_labels(run: Run, values: np.ndarray) -> np.ndarray:
     """Return labels as text, by the sign or the largest of the linear forms; 0 means -1, as in LIBLINEAR."""
     if run.classes:
+        values = votes(values) if run.voting else values
         return np.array([label_text(label) for label in run.classes])[values.argmax(axis=1)]
     return np.where(values > 0.0, label_text(run.labels["+1"]), label_text(run.labels["-1"]))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from screenpath.catalogue.behind import behind_kernel
 from screenpath.catalogue.elastic import SPARSE_SVM, hinge_named
+from screenpath.catalogue.scores import pairs_of
 from screenpath.catalogue.spec import Later
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.words.labels import label_text, rest_label, whole_label
@@ -67,7 +68,8 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
     from screenpath.inputs.run_data import support_of  # not at the top: it loads numba
 
     if not run.kernel:
-        raise UsageError(f"{run.path} is a run without a kernel", "export `to=liblinear`")
+        hint = "export `to=json` or `to=npz`, or add `kernel=linear`" if run.voting else "export `to=liblinear`"
+        raise UsageError(f"{run.path} is a run without a kernel", hint)
     _refuse_filling(run, "LIBSVM")
     scaling = run.record["preparation"].get("scaling") or "none"
     if scaling != "none":
@@ -79,23 +81,51 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
         raise UsageError(f"LIBSVM has no kernel {run.kernel}", "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     support = support_of(run, step, training, dense=False)
     function, rows = support.function, sp.csr_array(support.rows)
-    rho = -(support.intercept + function.constant * float(support.coefficients.sum()))
-    first = support.coefficients > 0.0 if run.labels else np.ones(rows.shape[0], dtype=bool)
+    rho = -(support.intercept + function.constant * support.coefficients.sum(axis=0))
+    order, labels = np.arange(rows.shape[0]), list(run.classes or [])
+    coefficients, sizes = support.coefficients.reshape(order.size, -1), [order.size]
+    if run.voting:
+        own, coefficients = _of_labels(coefficients, len(labels))
+    elif run.labels:
+        own, labels = (support.coefficients <= 0.0).astype(np.int64), [run.labels["+1"], rest_label(run.labels)]
+    if run.labels:
+        order, sizes = np.argsort(own, kind="stable"), np.bincount(own, minlength=len(labels)).tolist()
     lines = [f"svm_type {'c_svc' if run.labels else 'epsilon_svr'}", f"kernel_type {LIBSVM_KERNELS[function.name]}"]
     chosen = function.describe()
     lines += [f"{name} {chosen[name]!r}" for name in ("degree", "gamma", "coef0") if name in chosen]
-    lines += ["nr_class 2", f"total_sv {first.size}", f"rho {rho!r}"]
+    lines += [f"nr_class {len(labels) or 2}", f"total_sv {order.size}", _line("rho", map(repr, np.ravel(rho).tolist()))]
     if run.labels:
-        labels = [whole_label(label, "LIBSVM") for label in (run.labels["+1"], rest_label(run.labels))]
-        lines += [f"label {labels[0]} {labels[1]}", f"nr_sv {int(first.sum())} {int((~first).sum())}"]
+        lines += [_line("label", [whole_label(label, "LIBSVM") for label in labels]), _line("nr_sv", map(str, sizes))]
     lines.append("SV")
     numbers = np.arange(1, rows.shape[1] + 1) if run.numbers is None else run.numbers
-    for k in (*np.flatnonzero(first), *np.flatnonzero(~first)):
+    for k in order:
         part = slice(rows.indptr[k], rows.indptr[k + 1])
         values = zip(numbers[rows.indices[part]].tolist(), rows.data[part].tolist(), strict=True)
         cells = " ".join(f"{j}:{v!r}" for j, v in values if v != 0.0)
-        lines.append(f"{float(support.coefficients[k])!r} {cells} ")
+        lines.append(f"{' '.join(map(repr, coefficients[k].tolist()))} {cells} ")
     return "\n".join(lines) + "\n"
+
+
+def _line(name: str, values) -> str:
+    return " ".join([name, *values])
+
+
+def _of_labels(coefficients: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the label of each support vector, and its coefficients as LIBSVM has them: against each other label.
+
+    ``coefficients``, shape (m, pairs), tell the label: their signs are those of the sides of the pairs, and a row is in
+    pairs of its own label alone.
+    """
+    pairs = np.array(pairs_of(count))
+    at = (coefficients != 0.0).argmax(axis=1)
+    one = coefficients[np.arange(len(at)), at] > 0.0
+    own = np.where(one, *pairs[at].T)
+    found = np.zeros((len(at), count - 1))
+    for p, (a, b) in enumerate(pairs.tolist()):  # in the row of a label its own place is left out
+        for label, column in ((a, b - 1), (b, a)):
+            rows = own == label
+            found[rows, column] = coefficients[rows, p]
+    return own, found
 
 
 def _refuse_filling(run: Run, tool: str) -> None:
@@ -138,8 +168,9 @@ def json_text(run: Run, step: dict, training: str | tuple | None = None) -> str:
         where = np.flatnonzero(w)
         features = where + 1 if run.numbers is None else run.numbers[where]
         blocks.append({"intercept": float(b), "features": features.tolist(), "values": w[where].tolist()})
-    if run.classes:
-        blocks = [{"label": label, **block} for label, block in zip(run.classes, blocks, strict=True)]
+    if run.blocks:
+        of, names = ("pair", map(label_text, run.blocks)) if run.voting else ("label", run.blocks)
+        blocks = [{of: name, **block} for name, block in zip(names, blocks, strict=True)]
     return readable_json({**description(run, step), "weights": blocks}, levels=1) + "\n"
 
 
@@ -151,7 +182,7 @@ def npz_bytes(run: Run, step: dict, training: str | tuple | None = None) -> byte
     ``features``. A kernel model has ``support`` (m, d) in place of ``weights``, ``coefficients`` (m,), and ``shift``
     and ``scale`` (d,) where there are some, see :func:`_kernel_model`.
     """
-    names = np.array([label_text(v) for v in run.sides], dtype=np.str_)
+    names = np.array([label_text(v) for v in run.blocks or run.sides], dtype=np.str_)
     file, about = io.BytesIO(), description(run, step)
     if run.kernel:
         rows, more = _kernel_model(run, step, training)
@@ -188,6 +219,7 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
 SUFFIXES = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz", ".model": "liblinear"}
 LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
 KERNEL = ("onnx", "sklearn", "libsvm", "json", "npz")  # formats that hold kernel models
+VOTES, LINEAR_VOTES = ("libsvm",), ("json", "npz")  # of these, those that hold the models of pairs of labels
 MOST = 10**8  # most features in a format with an entry for each: a gigabyte
 
 
@@ -216,6 +248,9 @@ def exported(run: Run, step: dict, kind: str, training: str | tuple | None = Non
             f"{run.path} is a kernel run: it has no weights of features",
             "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`",
         )
+    if run.voting and kind not in (VOTES if run.kernel else LINEAR_VOTES):
+        what = f"`to={kind}` has no votes of pairs of labels, by which {run.path} decides"
+        raise UsageError(what, f"export `to={VOTES[0] if run.kernel else LINEAR_VOTES[0]}`")
     scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")  # for a kernel, only scales are listed
     lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
     if run.n_features > MOST and lists_all:

@@ -132,7 +132,7 @@ def _form(run: Run) -> Form | None:
 
 
 def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) -> np.ndarray:
-    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), for new data.
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), or (m, pairs) of several classes, for new data.
 
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
     :func:`screenpath.engine.stored.decision_values`.
@@ -140,17 +140,20 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
     from screenpath.rows.kernel_functions import BLOCK_BYTES, KernelBlocks
 
     if run.kernel == "precomputed":  # X has the values: only those with support vectors count
-        (coefficients,), (intercept,) = run.deciding(step)
-        intercept = float(intercept) + run.record["kernel"]["constant"] * float(coefficients.sum())
-        if not isinstance(X, np.ndarray):
-            return X @ coefficients + intercept
-        support = np.flatnonzero(coefficients)
-        height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
-        parts = [X[k : k + height, support] @ coefficients[support] for k in range(0, X.shape[0], height)]
-        return np.concatenate([*parts, np.empty(0)]) + intercept
+        coefficients, intercepts = run.deciding(step)
+        intercepts = intercepts + run.record["kernel"]["constant"] * coefficients.sum(axis=1)
+        if isinstance(X, np.ndarray):
+            support = np.flatnonzero(coefficients.any(axis=0))
+            height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
+            blocks = (X[k : k + height, support] for k in range(0, X.shape[0], height))
+            parts = [block @ coefficients[:, support].T for block in blocks]
+            forms = np.concatenate([*parts, np.empty((0, intercepts.size))]) + intercepts
+        else:
+            forms = X @ coefficients.T + intercepts
+        return forms if run.voting else forms[:, 0]
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
-        return np.full(X.shape[0], found.intercept)
+        return np.full((X.shape[0], *np.shape(found.intercept)), found.intercept)
     new = found.preparation.apply(X if sp.issparse(found.rows) else X.toarray())
     return KernelBlocks(found.rows, found.function).held_out(new) @ found.coefficients + found.intercept
 
@@ -162,23 +165,24 @@ class Support:
     function: KernelFunction
     preparation: Preparation  # of new rows
     rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
-    coefficients: np.ndarray  # shape (m,)
-    intercept: float  # 0 where there is none; less the threshold of the step
+    coefficients: np.ndarray  # shape (m,), or (m, pairs) of several classes
+    intercept: Any  # float, or of shape (pairs,): 0 where there is none; less the threshold of the step
 
 
 def support_of(run: Run, step: dict, training: str | tuple | None = None, dense: bool = True) -> Support:
     """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
     data = None if training is None and run.has(ROWS_FILE) else training_data(run, training)
     function, preparation = _function(run), run.preparation
-    (coefficients,), (intercept,) = run.deciding(step)
-    support = np.flatnonzero(coefficients)
+    coefficients, intercept = run.deciding(step)
+    support = np.flatnonzero(coefficients.any(axis=0))
+    coefficients = coefficients[:, support].T if run.voting else coefficients[0, support]
     if data is None:
         rows = kept_rows(run)[support]
         rows = rows.toarray() if dense else rows
     else:
         rows = preparation.narrowed(sp.csr_array(data.X)[support])
         rows = preparation.apply(rows.toarray() if dense else rows)
-    return Support(function, preparation, rows, coefficients[support], float(intercept))
+    return Support(function, preparation, rows, coefficients, intercept if run.voting else float(intercept[0]))
 
 
 def kept_bytes(rows) -> bytes:

@@ -301,8 +301,8 @@ def _title(run, paths) -> str:
     drawn = max(path.features.size for path in paths)
     if any(path.nonzero > path.features.size for path in paths):
         text += f" (the {drawn} largest drawn)"
-    if run.classes and len(run.classes) > len(paths):
-        text += f", {len(paths)} of {len(run.classes)} classes"
+    if run.blocks and len(run.blocks) > len(paths):
+        text += f", {len(paths)} of {len(run.blocks)} {'pairs' if run.voting else 'classes'}"
     return text
 
 

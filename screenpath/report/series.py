@@ -46,7 +46,7 @@ class Rejection:
 def rejection(run) -> Rejection:
     ends = column(run, "n_R") + column(run, "n_L")
     total = np.maximum(ends + column(run, "n_E"), 1.0)
-    weights = max(run.n_columns * len(run.classes or [0]), 1)  # a kernel run screens no features
+    weights = max(run.n_columns * len(run.blocks or [0]), 1)  # a kernel run screens no features
     features = column(run, "n_features_screened") / weights
     shown = np.minimum(features, 1.0) if np.nanmax(features) > 0 else None  # the bias is a feature to sparse-svm
     return Rejection(column(run, "screened_R") / total, column(run, "screened_L") / total, ends / total, shown)
@@ -81,7 +81,7 @@ def feature_paths(run) -> list:
     from screenpath.data.words.labels import label_text
 
     run.coefficients(run.steps[-1])  # raises if the file is damaged, unlike zero weights
-    blocks, numbers = len(run.classes or [0]), np.array([row["step"] for row in run.steps])
+    blocks, numbers = len(run.blocks or [0]), np.array([row["step"] for row in run.steps])
     scale = None if run.kernel else run.record["preparation"].get("scale")
     paths = []
     for block in range(min(blocks, PANELS)):
@@ -91,7 +91,7 @@ def feature_paths(run) -> list:
         largest = abs(matrix).max(axis=0).toarray().ravel() if matrix.nnz else np.zeros(matrix.shape[1])
         top = np.argsort(-largest, kind="stable")[:DRAWN]
         top = top[largest[top] > 0]
-        title = f"class {label_text(run.classes[block])}" if run.classes else ""
+        title = f"{'pair' if run.voting else 'class'} {label_text(run.blocks[block])}" if run.blocks else ""
         named = top + 1 if run.numbers is None or run.kernel else run.numbers[top]
         names = None if run.feature_names is None or run.kernel else [run.feature_names[k - 1] for k in named]
         paths.append(FeaturePaths(title, named, matrix[:, top].toarray(), int(np.count_nonzero(largest)), names))

@@ -190,7 +190,7 @@ class RunSummary:
         if not any(self.intercepts) and not preparation.get("bias") and preparation.get("shift") is None:
             return [f"none ({adds} adds one)"]
         if run.classes:
-            named = zip(run.classes, values, strict=True)
+            named = zip(run.blocks or (), values, strict=True)
             return [", ".join(f"{label_text(label)}: {value}" for label, value in named)]
         units = "" if run.kernel else ", in the units of the file"
         lines, ends = [f"{values[0]}{units}"], [self.step.get(name) for name in INTERVAL]
@@ -382,7 +382,7 @@ def _features(run, step: dict, top: int) -> tuple[list, tuple[int, int], list]:
             None if names is None else names[number - 1],
             float(weights[block[j], j]),
             float(scaled[block[j], j]),
-            run.classes[block[j]] if run.classes else None,
+            run.blocks[block[j]] if run.blocks else None,
             row,
         )
         for number, j, row in zip(numbers, order, entered, strict=True)

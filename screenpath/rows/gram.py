@@ -70,10 +70,11 @@ class GramPlan:
         return f"kernel of {self.n} rows: {kept}, {in_words(self.most)} of the {in_words(self.allowed)} allowed"
 
 
-def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> GramPlan:
+def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most: int | None = None) -> GramPlan:
     """Decide how many rows may be used at once; by default half of the free memory is allowed.
 
-    Of each pair of rows in use there are a value that is kept, a copy, and if few are free a factor's entry.
+    The matrix is kept of up to ``most`` rows, by default few. Of each pair of rows in use there are a value that is
+    kept, a copy, and if few are free a factor's entry.
     """
     given = max_memory if max_memory is not None else free_memory() // 2
     given = given if isinstance(given, Allowance) else Allowance(given)
@@ -85,7 +86,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None) -> Gram
             f"the kernel values of {few} rows need {in_words(least)}, but {in_words(allowed)} are allowed",
             f"use `max_memory={given.limit_for(least)}`",
         )
-    whole = itemsize == 8 and n <= WHOLE and 8 * n**2 <= left - pair * few**2
+    whole = itemsize == 8 and n <= (WHOLE if most is None else most) and 8 * n**2 <= left - pair * few**2
     left -= 8 * n**2 * whole
     square = min(max(few, int(np.sqrt(left / (pair + FACTOR_BYTES)))), n, MOST_HELD)
     free = min(square, MOST_FREE, int(np.sqrt((left - pair * square**2) / FACTOR_BYTES)))
@@ -107,13 +108,16 @@ class GramRows(Counted):
         self.n, self.d = (int(size) for size in X.shape)
         self.sparse = sp.issparse(X)
         self.dtype = np.dtype(dtype)
-        self.plan = _plan_within(self.n, self.dtype.itemsize, max_memory)
+        self.signs = np.asarray(signs, dtype=np.float64)
+        self.plan = self._plan(max_memory)
         if tell is not None:
             tell(self.plan.describe())
-        self.signs = np.asarray(signs, dtype=np.float64)
         self.touched: float = 0
         self.threads = usable_threads(threads)
         self._take(blocks_of(X, function, inexact))
+
+    def _plan(self, max_memory) -> GramPlan:
+        return plan_within(self.n, self.dtype.itemsize, max_memory)
 
     def _take(self, blocks: KernelBlocks) -> None:
         self.blocks = blocks
@@ -304,19 +308,19 @@ class Square:
         return out
 
 
-def _plan_within(n: int, itemsize: int, max_memory: int | Allowance | None) -> GramPlan:
+def plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, most: int | None = None) -> GramPlan:
     """Return how many rows are used at once, within what the limit in force leaves.
 
     Allowances follow from data and options alone, so that a command takes the same steps each time. If more memory than
     estimated is taken already (another interpreter, other libraries), the rest counts, in large units for the same
     reason. An error would not help: a larger limit would allow more rows, which would not fit either.
     """
-    plan, limit = plan_gram(n, itemsize, max_memory), in_force()
+    plan, limit = plan_gram(n, itemsize, max_memory, most), in_force()
     if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
         size = limit.left // ROUND_TO * ROUND_TO
         # A larger limit loses up to ROUND_TO as well.
         less = Allowance(size, given.beside + given.shares * (given.size - size + ROUND_TO), given.shares)
-        plan = plan_gram(n, itemsize, less)
+        plan = plan_gram(n, itemsize, less, most)
         limit.check(plan.most, f"the kernel values of {n:,} rows")
     return plan

@@ -298,15 +298,16 @@ class HeldOutRows:
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
         """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
 
-        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept.
+        The coefficients, shape (n,) or (n + 1,), are those of the training rows, signs included, and an intercept; of
+        several models they are columns.
         """
-        n = self.blocks.n
+        n, intercept = self.blocks.n, coefficients[self.blocks.n :].sum(axis=0)
         if self.values is not None:
-            return self.values @ coefficients[:n] + float(coefficients[n:].sum())
-        support = np.flatnonzero(coefficients[:n])
-        out = np.full(self.shape[0], float(coefficients[n:].sum()))
+            return self.values @ coefficients[:n] + intercept
+        support = np.flatnonzero(coefficients[:n].reshape(n, -1).any(axis=1))
+        out = np.zeros((self.shape[0], *coefficients.shape[1:])) + intercept
         height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))
-        for start in range(0, out.size if support.size else 0, height):
+        for start in range(0, len(out) if support.size else 0, height):
             cut = slice(start, start + height)
             out[cut] += self.blocks.block(cut, support, self.X) @ coefficients[support]
         return out

@@ -12,7 +12,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import rows as kernels
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.csr import short
+from screenpath.numbers.csr import shared_csr, short
 from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
@@ -142,6 +142,13 @@ class MemoryRows(WalkedRows):
         rows = (np.empty(nnz), np.empty(nnz, dtype=self.indices.dtype), np.empty(index.size + 1, dtype=np.int64))
         kernels.csr_take(*self._arrays, index, signs, *rows)
         return rows
+
+    def part(self, index: np.ndarray, signs: np.ndarray) -> MemoryRows:
+        """Return a copy of some rows, without signs, that shares threads and work space."""
+        X = shared_csr(self.data, self.indices, self.indptr, (self.n, self.d)) if self.sparse else self.X
+        found = MemoryRows(X[index], self.threads, self.inexact)
+        found.pool, found._workspace = self.pool, self._workspace
+        return found
 
     def whole(self):
         """Return all rows as :meth:`take` would, without a copy of float64 values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,20 @@ LAST = 2.0**-48  # part of its box that a dual variable is beside its end by rou
 class Frames:
     """The frames of steps: solutions, and of a box model which rows they prove to be at a bound.
 
-    ``lone`` steps make no claims about each other's rows.
+    ``lone`` steps make no claims about each other's rows. ``places`` are the rows of a model that has some of all, in
+    its order; they are written in that of the data. All frames have the fields ``named``.
     """
 
-    def __init__(self, model, lone: bool = False):
+    def __init__(self, model, lone: bool = False, places: np.ndarray | None = None, named: dict | None = None):
         self.model, self.claims, self.lone = model, isinstance(model, BoxModel), lone
+        self.order, self.named = slice(None) if places is None else np.argsort(places), named or {}
         # The step before, and what has been claimed about its rows; None where it made no claims.
         self.before: Any = None
         self.decided: np.ndarray | None = None
 
     def of(self, step, certificate, added: dict | None = None) -> bytes:
         """Return the frame of a step, and one about the step before if it proves more of it; ``added`` are arrays."""
-        fields = {"step": step.step, "status": step.status, **step.parameters}
+        fields = {"step": step.step, "status": step.status, **step.parameters, **self.named}
         if step.status != CERTIFIED:
             self.before = self.decided = None
             return form.frame(form.STEP, fields, {})
@@ -78,8 +81,10 @@ class Frames:
             claims[proven(model, certificate, certificate.C, states)] = form.OWN
         if before is not None:
             claims[(claims == form.NOTHING) & proven(model, before, certificate.C, states)] = form.BEFORE
-        between = certificate.theta[states == form.BETWEEN]
-        arrays = {"states": form.pack(states), "claims": form.pack(claims), "between": between}
+        order, arrays = self.order, {}
+        for name, codes_of in (("states", states), ("claims", claims)):
+            arrays[name] = form.pack(codes_of[order])
+        arrays["between"] = certificate.theta[order][states[order] == form.BETWEEN]
         if not isinstance(certificate.point, KernelPoint):  # else its point follows from theta
             w = certificate.point.vector
             arrays["w"] = w if intercept is None else np.append(w, intercept)
@@ -89,28 +94,35 @@ class Frames:
         if before is not None:
             there = proven(model, certificate, before.C, states_of(before.theta, model.lo, model.hi))
             more = (self.decided == form.NOTHING) & there
-            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING)))
-            frames += form.frame(form.NEXT, {"step": fields["step"] - 1}, {"claims": packed})
+            packed = form.pack(np.where(more, np.uint8(form.AFTER), np.uint8(form.NOTHING))[order])
+            frames += form.frame(form.NEXT, {"step": fields["step"] - 1, **self.named}, {"claims": packed})
         if intercept is None and not self.lone:
             self.before, self.decided = certificate, claims
         return frames
 
 
-class CertificateFile(Frames):
+class CertificateFile:
     """``certificate.bin`` of a path in progress.
 
     ``header`` is the problem: fields and arrays of the first frame. In a resumed run, ``state`` is the return value of
-    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one.
+    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one, or one for each
+    of the models that are walked in step: each pair of labels.
     """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
-        super().__init__(model)
+        self.models, pairs = model.parts, [reference]
+        self.frames = {"": Frames(model)}
+        if self.models:
+            known = enumerate(zip(self.models, model.places, strict=True))
+            self.frames = {f"_{k}": Frames(one, places=at, named={"pair": k}) for k, (one, at) in known}
+            pairs = reference or [None] * len(self.models)
         self.count, keep, sha256 = 0, 0, None
         if state is not None:
             keep, self.count, sha256 = place_of(state)
-            decided = decided_of(state, model) if self.claims else np.zeros(0, np.uint8)
-            if decided.size:
-                self.before, self.decided = reference, decided
+            for (name, one), pair in zip(self.frames.items(), pairs, strict=True):
+                decided = decided_of(state, one.model, name) if one.claims else np.zeros(0, np.uint8)
+                if decided.size:
+                    one.before, one.decided = pair, decided
         self.out = Appender(folder / form.NAME, keep, sha256=sha256)
         if not keep:
             self.out.append(form.MAGIC + problem_frame(header))
@@ -120,18 +132,26 @@ class CertificateFile(Frames):
         self.out.sync()
         digest = np.frombuffer(bytes.fromhex(self.out.sha256), np.uint8)
         state = {"proof_bytes": np.int64(self.out.size), "proof_steps": np.int64(self.count), "proof_sha256": digest}
-        if self.claims:
-            state["proof_decided"] = np.zeros(0, np.uint8) if self.decided is None else self.decided
+        for name, one in self.frames.items():
+            if one.claims:
+                state[f"proof_decided{name}"] = np.zeros(0, np.uint8) if one.decided is None else one.decided
         return state
 
     def add(self, step, certificate) -> None:
         self.count += 1
-        self.out.append(self.of(step, certificate))
+        if not self.models:
+            self.out.append(self.frames[""].of(step, certificate))
+            return
+        for one, pair in zip(self.frames.values(), certificate, strict=True):
+            numbers = {"primal": pair.primal, "gap": pair.gap, "dual": pair.primal - pair.primal_error - pair.gap}
+            known = {"step": step.step, "status": step.status, "parameters": step.parameters}
+            self.out.append(one.of(SimpleNamespace(**known, **numbers), pair))
 
     def finish(self, skipped) -> tuple[str, dict]:
         """Append the steps that were not reached and the end; return the final name and its entry in run.json."""
         for row in skipped:
-            self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED}, {}))
+            for one in self.frames.values():
+                self.out.append(form.frame(form.STEP, {**row, "status": SKIPPED, **one.named}, {}))
             self.count += 1
         self.out.append(form.frame(form.END, {"steps": self.count}, {}))
         self.out.complete()
@@ -166,9 +186,9 @@ def place_of(state: dict) -> tuple[int, int, str]:
     return count(state, "proof_bytes"), count(state, "proof_steps"), digest.tobytes().hex()
 
 
-def decided_of(state: dict, model) -> np.ndarray:
+def decided_of(state: dict, model, name: str = "") -> np.ndarray:
     """Return the claims about the rows of a checkpoint's last step; empty if it made none."""
-    return codes(state, "proof_decided", (0, model.size), form.AFTER)
+    return codes(state, f"proof_decided{name}", (0, model.size), form.AFTER)
 
 
 def check_resumed(folder, model, state: dict) -> None:
@@ -288,6 +308,8 @@ def header_of(model: str, options: dict, data) -> dict:
     }
     if options.get("intercept") == "free":
         header["intercept"] = "free"
+    if options.get("one_vs_one") and "classes" in (data.labels or {}):
+        header["one_vs_one"] = True
     if options.get("loss", "hinge") != "hinge":
         header["loss"] = options["loss"]
     if isinstance(data.rows, GramRows):

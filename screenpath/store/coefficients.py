@@ -200,7 +200,7 @@ def csv_parts(file: Path, size: int, layout: Layout):
     """Yield rows, columns and values of whole lines of ``coefficients.csv``."""
     classes, lines = layout.classes, whole_lines(file, size)
     columns = next(lines).decode("utf-8").strip().split(",")
-    expected = ["step", "class", "feature", "value"] if classes else ["step", layout.unit, "value"]
+    expected = ["step", *(["class"] if classes else []), layout.unit, "value"]
     named = columns == [*expected, "name"]
     if columns != expected and not named:
         raise ValueError(f"the columns are not {', '.join(expected)}")

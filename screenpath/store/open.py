@@ -16,7 +16,7 @@ from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.files.dataset import Form
 from screenpath.data.safe.atomic import prefix_sha256
-from screenpath.data.words.labels import NamedLabel, label_text, of_text
+from screenpath.data.words.labels import NamedLabel, label_text, of_text, pair_labels
 from screenpath.data.words.numerals import number_of
 from screenpath.errors import DataError, NoStep, RunFolderError, UsageError
 from screenpath.numbers import sparse as sp
@@ -134,6 +134,16 @@ class Run:
     def classes(self) -> list | None:
         """Return the labels of a model with weights for each class; None for others."""
         return (self.labels or {}).get("classes")
+
+    @property
+    def voting(self) -> bool:
+        """Tell whether there are weights for each pair of classes, whose votes decide."""
+        return bool(self.classes) and bool(self.record["options"].get("one_vs_one"))
+
+    @property
+    def blocks(self) -> list | None:
+        """Return what the sets of weights are of: the classes, or their pairs; None where there is one set."""
+        return pair_labels(self.classes) if self.voting else self.classes
 
     @property
     def n_features(self) -> int:
@@ -334,7 +344,7 @@ class Run:
     @property
     def layout(self) -> Layout:
         numbers, names = (None, None) if self.kernel else (self.numbers, self.feature_names)
-        return Layout(self.width, self.unit, self.classes, numbers, names)
+        return Layout(self.width, self.unit, self.blocks, numbers, names)
 
     @cached_property
     def matrix(self) -> sp.csr_array:

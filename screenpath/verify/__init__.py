@@ -24,6 +24,7 @@ import contextlib
 import math
 import os
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from screenpath.verify import file as form
 from screenpath.verify.data import ROUNDINGS
 from screenpath.verify.folds import Folds
 from screenpath.verify.model import BOXES
+from screenpath.verify.pairs import check_pairs
 from screenpath.verify.problem import Problem
 from screenpath.verify.products import check as check_steps
 from screenpath.verify.removals import LeftOut
@@ -107,7 +109,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is not a run folder", "give the folder of a run with `certificate`")
     hashed = form.Hashed()
-    header, steps = form.read_certificate(folder / form.NAME, hashed)
+    header, several = form.read_pairs(folder / form.NAME, hashed)
     record = read_record(folder)
     if record["options"].get("part"):
         part = f"{folder} is part {record['options']['part']} of a run"
@@ -120,7 +122,12 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         problem = Problem(record, header, (Path(data), folder))
     except UNREADABLE as error:
         raise form.damaged(folder / form.NAME, f"an entry is missing or of the wrong kind ({error})") from None
-    found = check(header, steps, data, str(folder), problem.watch, problem.roundings())
+    how = data, str(folder), problem.watch, problem.roundings()
+    steps = several[0]
+    if header.get("one_vs_one"):
+        steps, found = _check_pairs(header, several, *how)
+    else:
+        found = check(header, steps, *how)
     if not found.faults:
         with _in_words(str(folder)):
             parts = differences(folder, problem, steps, found.pairs, hashed.entry)
@@ -195,6 +202,27 @@ def check(
     return found
 
 
+def _check_pairs(header: dict, several: list, data, name: str, watch, roundings: int) -> tuple[list, Verification]:
+    """Check a certificate of pairs of labels; return its steps, and what was found; parameters as of :func:`check`."""
+    found = Verification(name, len(several[0]), tol=header["tol"])
+    with _in_words(name), np.errstate(all="ignore"):
+        source = open_data(data, header, ROWS)
+        watch(source)
+        _ask_for_room(name, header, len(several[0]), source)
+        names = ["/".join(map(str, pair)) for pair in combinations(header["labels"]["classes"], 2)]
+
+        def judge(k: int, pair) -> None:
+            found.claims += pair.claims
+            _judge(found, pair, f"labels {names[k]}, ")
+
+        problem = {**header, "roundings": roundings}
+        steps, found.pairs = check_pairs(problem, several, source, judge)
+    found.faults += [] if steps else [(None, "the certificate has no step")]
+    found.unclaimed = [entry["step"] for entry in steps if entry["status"] != form.CERTIFIED]
+    found.proven = len(found.pairs.keys() - {step for step, _ in found.faults})
+    return steps, found
+
+
 @contextlib.contextmanager
 def _in_words(name: str):
     """Turn what an entry of the wrong kind or size raises into the error of a damaged certificate."""
@@ -222,8 +250,8 @@ def _judged(name: str, tol: float, pair) -> list[str]:
     return [reason for _, reason in found.faults]
 
 
-def _judge(found: Verification, pair) -> None:
-    """Add the verdict about a step."""
+def _judge(found: Verification, pair, of: str = "") -> None:
+    """Add the verdict about a step, of which labels if it is that of two of them."""
     entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
     least, faults = primal - error, list(dict.fromkeys(pair.faults))
     if not all(isinstance(entry[name], float) for name in ("primal", "primal_error", "gap")):
@@ -243,5 +271,5 @@ def _judge(found: Verification, pair) -> None:
     if not faults:
         found.proven += 1
         found.worst = relative if found.worst is None else max(found.worst, relative)
-    where = ", ".join(f"{name} = {entry[name]:.6g}" for name in form.PARAMETERS if name in entry)
+    where = of + ", ".join(f"{name} = {entry[name]:.6g}" for name in form.PARAMETERS if name in entry)
     found.faults += [(entry["step"], f"{where}: {fault}") for fault in faults]

@@ -188,26 +188,45 @@ def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
 
     ``hashed`` takes all that is read.
     """
+    header, several = read_pairs(path, hashed)
+    if len(several) > 1:
+        raise DataError(f"{path} is that of pairs of labels", "fit one label against the others: `positive=LABEL`")
+    return header, several[0]
+
+
+def read_pairs(path, hashed: Hashed | None = None) -> tuple[dict, list[list]]:
+    """Return the problem, and the steps of each pair of labels, as :func:`read_certificate`; of other models once."""
     header: dict = {}
-    steps: list[dict] = []
-    end = None
+    several: dict[int, list[dict]] = {}
+    end, count = None, 1
     for number, (kind, fields, arrays) in enumerate(frames(path, hashed)):
         content = {**fields, **arrays}
+        pair = fields.get("pair", 0) if kind in (STEP, NEXT) else 0
+        if type(pair) is not int or not 0 <= pair < count:
+            raise damaged(path, "it has steps of a pair of labels that there is not")
+        steps = several.setdefault(pair, [])
         if (kind == HEADER) != (number == 0) or end is not None:
             raise damaged(path, "its parts are not in order")
         if kind == HEADER:
             header = content
+            if fields.get("one_vs_one"):
+                classes = (fields["labels"] or {}).get("classes")
+                if not isinstance(classes, list) or len(classes) < 3:
+                    raise damaged(path, "it has no labels to pair")
+                count = len(classes) * (len(classes) - 1) // 2
         elif kind == STEP and fields.get("step") == len(steps):
             steps.append(content | {"after": None})
         elif kind == NEXT and steps[1:] and fields.get("step") == len(steps) - 2 and steps[-2]["after"] is None:
             steps[-2]["after"] = content.get("claims")
-        elif kind == END and fields.get("steps") == len(steps):
+        elif kind == END and [len(one) for one in several.values()] == [fields.get("steps")] * len(several):
             end = content
         else:
             raise damaged(path, "its parts are not in order")
     if end is None:
         raise DataError(f"{path} is not finished", "continue the run with `resume`; or the file was cut short")
-    return header, steps
+    if len(several) < count:
+        raise damaged(path, "it lacks pairs of its labels")
+    return header, [several[pair] for pair in range(count)]
 
 
 def pack(codes: np.ndarray) -> np.ndarray:

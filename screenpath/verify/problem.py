@@ -65,6 +65,11 @@ class Problem:
             self.unknown.add(("options", name))
         return None
 
+    @property
+    def several(self) -> str:
+        """Return how more than two labels are told apart; empty where they are not."""
+        return "one_vs_one" if self.header.get("one_vs_one") else "all" * (self.header["model"] == "sparse-svm")
+
     def roundings(self) -> int:
         """Return how often a weight was rounded: a number that options or file give was not, a product of two was."""
         given = list(self.options.get("class_weight") or [])
@@ -99,7 +104,7 @@ class Problem:
         if self.source.mapping() is not None:
             positive = self.options.get("positive")
             positive = None if positive is None else self.number(positive)
-            if self.source.mapping() not in seen.mappings(positive, header["model"] == "sparse-svm"):
+            if self.source.mapping() not in seen.mappings(positive, self.several):
                 found.append("the certificate's labels are not those of the data and the options")
             texts = self.source.texts
             written = [] if not texts else (header["labels"].get("classes") or header["labels"].values())
@@ -212,6 +217,7 @@ class Problem:
             "zero_based": data["zero_based"],
             "certificate": True,
             "one_vs_rest": False,
+            "one_vs_one": lambda value: value is True or self.several != "one_vs_one" and value is False,
             "part": None,
             "kernel": kernel.get("kernel"),
             **{name: is_parameter(name) for name in DEFAULTS},
@@ -442,8 +448,9 @@ class Seen:
             return {"scale": lambda scale: np.array_equal(scale, peaks * p)}
         return {} if penalties is None else {"scale": lambda scale: np.array_equal(scale, penalties)}
 
-    def mappings(self, positive: float | None, several: bool) -> list:
-        """Return the maps of the labels (numbers) that fit: ``positive`` against others, two of them, or classes.
+    def mappings(self, positive: float | None, several: str) -> list:
+        """Return the maps of the labels (numbers) that fit: ``positive`` against others, two of them, or classes; of
+        one-vs-one in the order in which they appear.
 
         The rest may have its name if it is a single label.
         """
@@ -451,6 +458,8 @@ class Seen:
         if positive is not None:
             others = [label for label in found if label != positive]
             return [{"+1": positive, "-1": other} for other in ("rest", *(others if len(others) == 1 else ()))]
+        if several == "one_vs_one":
+            found = list(dict.fromkeys(self.labels.tolist()))
         return [{"classes": found} if several and len(found) > 2 else {"+1": found[-1], "-1": found[0]}]
 
     def row_weights(self, classes) -> np.ndarray | None:

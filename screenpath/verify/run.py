@@ -15,6 +15,7 @@ import math
 import os
 import zipfile
 import zlib
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -225,7 +226,7 @@ def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
         problem.unknown |= {("between", name) for name in ("worst_rel_gap", "C")}
         return []
     free = problem.header.get("intercept") == "free"
-    ends = [(entry, pairs[entry["step"]].solution[: -1 if free else None]) for entry in done]
+    ends = [(entry, pairs[entry["step"]].solution[..., : -1 if free else None].ravel()) for entry in done]
     between = [(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
     worst, (low, high) = max(_worst(*pair) for pair in between), sorted((done[0]["C"], done[-1]["C"]))
     # Bounds on rounding differ from those of the run, and so may the worst of places that are nearly as bad.
@@ -381,6 +382,9 @@ def coefficient_faults(file: Path, content: bytes | None, header: dict, n_steps:
 def _cells(header: dict) -> dict:
     """Return the number of the class for each cell that may name it; empty where the coefficients are of no class."""
     labels = (header["labels"] or {}).get("classes", [])
+    if header.get("one_vs_one"):
+        texts = [label if isinstance(label, str) else usual(label) for label in labels]
+        return {shown("/".join(pair)): k for k, pair in enumerate(combinations(texts, 2))}
     names = header["data"].get("label_names")
     numbers = [float(label if names is None else names.index(label)) for label in labels]
     texts = [shown(label) if isinstance(label, str) else usual(label) for label in labels]

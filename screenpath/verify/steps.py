@@ -71,7 +71,9 @@ def cells_of(header: dict, pair) -> dict[str, Any]:
     size = abs(primal) + abs(gap) + abs(off)
 
     def ratio(value):
-        return value == 0.0 if primal == 0.0 else abs(value - gap / primal) <= FEW * gap / primal
+        parts = [(one["primal"], one["gap"]) for one in getattr(pair, "entries", [entry])]
+        worst = max((part / whole for whole, part in parts if whole), default=0.0)
+        return abs(value - worst) <= FEW * worst
 
     found: dict[str, Any] = {
         "dual": lambda value: abs(value - (primal - gap - off)) <= FEW * size and value <= primal + FEW * size,

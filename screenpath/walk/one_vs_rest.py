@@ -1,9 +1,14 @@
-"""A binary model for each class against the rest, on one grid: a joint model whose walk is one loop per class."""
+"""Binary models of several classes on one grid: a joint model whose walk is one loop per binary model.
+
+Each class against the rest, or each class against each other one: these differ in their table of rows and signs, and in
+how the forms decide (``catalogue.scores.votes``).
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -14,6 +19,8 @@ from screenpath.walk import step as steps
 from screenpath.walk.loop import added, walk
 from screenpath.walk.step import Step
 
+TURN = 10  # grid points, behind a kernel
+
 
 class OneVsRest(Resumable):
     """Models ``binary(rows, signs, *more)`` of every class against the rest, on the same rows.
@@ -23,6 +30,8 @@ class OneVsRest(Resumable):
     shape (n,), are class numbers from 0.
     """
 
+    turn = 1  # grid points that a binary model is walked over before the next one has its turn
+
     def __init__(self, binary: Callable, rows, codes, *more):
         self.rows = rows
         self.parts = [binary(rows, np.where(codes == k, 1.0, -1.0), *more) for k in range(int(codes.max()) + 1)]
@@ -30,6 +39,12 @@ class OneVsRest(Resumable):
         self.of_features = isinstance(first, L1SVM)  # whether the models screen features, not samples
         for model in others if not self.of_features else ():  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
+
+    def forget(self, part) -> None:
+        """Drop what a binary model keeps between its steps: a copy of all rows for each would be many times the data.
+        """
+        if not self.of_features:
+            part.forget()
 
     @property
     def lam_max(self) -> float:
@@ -51,6 +66,30 @@ class OneVsRest(Resumable):
         return found
 
 
+class OneVsOne(OneVsRest):
+    """Models of each class against each other one, ``+1`` for the one with the smaller number, on the rows of both.
+
+    Of equally many votes the class with the smaller number wins: LIBSVM numbers labels in the order in which they
+    appear (Chang and Lin 2011, section 7). ``weights``, shape (n,), are those of all rows, or None.
+    """
+
+    def __init__(self, binary: Callable, rows, codes, weights, *more):
+        members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
+        self.rows, self.of_features, self.parts, self.places = rows, False, [], []
+        for both in combinations(members, 2):
+            place, signs = np.concatenate(both), np.repeat([1.0, -1.0], [one.size for one in both])
+            own = None if weights is None else weights[place]
+            self.places.append(place)  # the rows of a pair, those of its first class before the others
+            self.parts.append(binary(rows.part(place, signs), signs, own, *more))
+        if hasattr(rows, "blocks"):  # what is known of a kernel's values is forgotten when another pair has its turn
+            self.turn = TURN
+
+    def forget(self, part) -> None:
+        part.forget()
+        if hasattr(part.rows, "blocks"):
+            part.rows.forget()
+
+
 def walk_classes(model, grid, screening, solver, options, reference=None, first: int = 0):
     """Walk a grid as :func:`screenpath.walk.loop.walk` does, all classes of a :class:`OneVsRest` in step.
 
@@ -66,22 +105,27 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
         walk(one, grid, copy.deepcopy(screening), solver, options, start, first)
         for one, start in zip(model.parts, references, strict=True)
     ]
+    shares = [part.rows.n / model.rows.n for part in model.parts]
     while True:
         found = []
         for one, steps_of_one in zip(model.parts, walks, strict=True):
-            step = next(steps_of_one, None)
-            if step is None:  # the deadline ends the first walk that meets it, and so all
-                return
-            if not model.of_features:
-                one.forget()  # a copy of all rows for each class would be many times the data
-            found.append(step)
-        yield joined([step for step, _ in found], model.of_features), [certificate for _, certificate in found]
+            found.append(list(islice(steps_of_one, model.turn)))
+            model.forget(one)
+        for several in zip(*found):  # noqa: B905  # the deadline ends the first walk that meets it, and so all
+            yield joined([step for step, _ in several], model.of_features, shares), [pair for _, pair in several]
+        if min(map(len, found)) < model.turn:
+            return
 
 
-def joined(parts: list[Step], of_features: bool = False) -> Step:
-    """Return one step for the classes' steps at the same grid point; ratios count what the models screen."""
+def joined(parts: list[Step], of_features: bool = False, shares: Sequence[float] | None = None) -> Step:
+    """Return one step for the classes' steps at the same grid point; ratios count what the models screen.
+
+    ``shares`` are the shares of all rows that each has; all by default.
+    """
     summed = [column.name for column in steps.TABLE if column.summed]
     sums = {name: sum(part.cells[name] for part in parts) for name in summed}
+    if shares is not None:
+        sums["passes"] = sum(share * part.passes for part, share in zip(parts, shares, strict=True))
     screened, ends = sums["screened_R"] + sums["screened_L"], sums["n_R"] + sums["n_L"]
     size = ends + sums["n_E"]
     if of_features:

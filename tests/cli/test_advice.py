@@ -14,8 +14,8 @@ TABLE = "id,city,size,smoker\n" + "".join(
 # Values for what a message leaves open, and options without a value.
 OPEN = {"VALUE": "0.1", "LABEL": "2", "DIR": "new", "M": "2", "COLUMN": "size", "DIFFERENCE": "0.5"}
 FLAGS = {
-    "--resume", "--force", "--log", "--progress", "--quiet", "--one-vs-rest", "--certificate", "--certify",
-    "--stratify", "--until-turn",
+    "--resume", "--force", "--log", "--progress", "--quiet", "--one-vs-rest", "--one-vs-one", "--certificate",
+    "--certify", "--stratify", "--until-turn",
 }  # fmt: skip
 SVM, SPARSE, CV = "svm two --grid 3", "sparse-svm two --betas 1 --alphas 2", "cv svm two --grid 3 --folds 2"
 RULES = "compare-rules svm two --grid 3 --repeats 1"
@@ -25,6 +25,9 @@ REFUSED = {
     f"{SVM} --rule fast": 11, f"{SVM} --rule dvi --chunk 2": 2, f"{SVM} --bias 1 --intercept none": 2,
     f"{SVM} --gamma 1": 1, f"{SVM} --kernel linear --gamma 1": 1, f"{SVM} --kernel rbf --chunk 2": 1,
     f"{SVM} --kernel rbf --one-vs-rest": 1, f"{SVM} --kernel rbf --rule sieve": 9,
+    f"{SVM} --one-vs-one --positive 1": 2, f"{SVM} --one-vs-one --one-vs-rest": 2,
+    "cv svm three --grid 3 --folds 2 --one-vs-one --certificate": 1,
+    "svm three --grid 4 --part 1/2 --one-vs-one --certificate": 1, "svm two --one-vs-one --eps-path 0.1": 2,
     f"{SVM} --one-vs-rest --positive 1": 2, "svm two --one-vs-rest --eps-path 0.1": 2, f"{SVM} --c 1": 1,
     f"{SVM} --c-list 1,2": 1, f"{SVM} --chunk-form s": 1, "svm two --reference 1": 1, f"{SVM} --eps-path 0.1": 1,
     "svm two --eps-path 0.1 --tol 0.5": 1, f"{SVM} --out - --resume": 1, f"{SVM} --out - --force": 1,

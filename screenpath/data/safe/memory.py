@@ -340,7 +340,8 @@ class Needs:
     column_class: int = 0
     hint: str = SCREEN_MORE  # how a path takes less
     mirrored: bool = False  # two dual variables per row
-    copied: str = ""  # "columns" of each class against the rest, a second "view" of the data, or rows behind a "kernel"
+    # "columns" of each class against the rest, a second "view" of the data, rows of "pairs" or behind a "kernel"
+    copied: str = ""
 
     def vectors(self, shape: Shape) -> int:
         """Return the bytes held throughout a path."""
@@ -358,7 +359,8 @@ class Needs:
             return 2 * size if shape.dense or size <= DENSE_KERNEL else 2 * shape.rows
         view = shape.rows + 16 * shape.d
         views = 4 * view if self.mirrored else view  # both of twice the rows
-        return {"columns": shape.classes * view + F8 * VALUES_AT_ONCE, "view": views}.get(self.copied, 0)
+        known = {"columns": shape.classes * view + F8 * VALUES_AT_ONCE, "view": views, "pairs": shape.classes * view}
+        return known.get(self.copied, 0)
 
 
 @dataclass(frozen=True)

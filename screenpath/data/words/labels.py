@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -79,6 +79,11 @@ def label_cells(labels: Sequence) -> list[str]:
     if len(set(names)) < len(names) or set(names) & set(cells):
         return cells
     return [quoted(name) for name in names]
+
+
+def pair_labels(labels: Sequence) -> list[NamedLabel]:
+    """Return the names ``A/B`` of pairs of labels in LIBSVM's order, with their numbers."""
+    return [NamedLabel(k, "/".join(map(label_text, pair))) for k, pair in enumerate(combinations(labels, 2))]
 
 
 def quoted(text: str) -> str:
@@ -256,7 +261,7 @@ def _several_hint(labels: np.ndarray, names, options: bool) -> str:
 
 
 def are_labels(value, names: list | None = None) -> bool:
-    """Tell whether a value is a map of +1 and -1, or an ordered list of classes; ``names`` are those of text labels."""
+    """Tell whether a value is a map of +1 and -1, or a list of classes; ``names`` are those of text labels."""
 
     def number(label):
         if names is None:
@@ -267,7 +272,7 @@ def are_labels(value, names: list | None = None) -> bool:
         return False
     if set(value) == {"classes"}:
         classes = [number(label) for label in value["classes"]] if isinstance(value["classes"], list) else []
-        return len(classes) > 1 and all(map(values.is_number, classes)) and all(map(operator.lt, classes, classes[1:]))
+        return len(classes) > 1 and all(map(values.is_number, classes)) and len(set(classes)) == len(classes)
     if set(value) != {"+1", "-1"}:
         return False
     return values.is_number(number(value["+1"])) and (value["-1"] == "rest" or values.is_number(number(value["-1"])))

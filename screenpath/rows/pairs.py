@@ -1,0 +1,110 @@
+"""Rows of several labels behind one kernel, two labels at a time.
+
+A value between rows of two labels belongs to one pair alone, those within a label to all of its pairs: the latter are
+kept, and each value is formed once while the pairs take turns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.data.safe.memory import free_memory
+from screenpath.rows.gram import HEIGHT, Allowance, GramRows, plan_within
+from screenpath.rows.kernel_functions import KernelBlocks
+
+HIGH = 1024  # rows of two labels whose values are formed at once
+MOST = 4096  # rows of a pair whose matrix is kept during its turn, 128 MB
+
+
+class SharedRows(GramRows):
+    """Rows with class numbers in place of signs; :meth:`part` gives those of two classes with signs."""
+
+    def _plan(self, max_memory):
+        """Return the plan of the largest pair, beside what is kept of all labels: at most half of what is allowed."""
+        sizes = np.bincount(self.signs.astype(np.int64))
+        given = Allowance(free_memory() // 2) if max_memory is None else max_memory
+        given = given if isinstance(given, Allowance) else Allowance(given)
+        within = 8 * int(np.square(sizes).sum())
+        self._keeps = 2 * within <= given.size
+        if self._keeps:
+            given = Allowance(given.size - within, given.beside + within, given.shares)
+        self.allowed, self._known, self._room = given, {}, np.empty((0, 0))
+        self._turn: tuple = (None, None)  # the pair whose matrix is there, and the first row of its first label
+        pairs = np.add.outer(sizes, sizes)[np.triu_indices(sizes.size, 1)]
+        self._largest = int(pairs[pairs <= MOST].max(initial=0))
+        return plan_within(int(pairs.max(initial=0)), self.dtype.itemsize, given, MOST)
+
+    def part(self, index: np.ndarray, signs: np.ndarray) -> GramRows:
+        """Return the rows of two classes, one after the other, with signs; their coefficients are those of all rows."""
+        return PairRows(self, index, signs)
+
+    def within(self, index: np.ndarray) -> np.ndarray:
+        """Return the matrix of all rows of a label."""
+        label = self.signs[index[0]]
+        if label in self._known:
+            return self._known[label]
+        found = np.empty((index.size, index.size))
+        for start in range(0, index.size, HEIGHT):
+            rows = slice(start, start + HEIGHT)
+            found[rows, : rows.stop] = self.blocks.block(index[rows], index[: rows.stop])
+            found[: rows.stop, rows] = found[rows, : rows.stop].T
+        if self._keeps:
+            self._known[label] = found
+        return found
+
+    def matrix_of(self, pair: PairRows) -> np.ndarray:
+        """Return the matrix of a pair, in the first rows and columns of an array, valid until another one is asked for:
+        new memory would be slow.
+        """
+        last, first = self._turn
+        if last is pair:
+            return self._room
+        n, m = pair.n, int(np.count_nonzero(pair.signs > 0.0))
+        if not self._room.size:
+            self._room = np.empty((self._largest, self._largest))
+        found, one, other = self._room, pair.index[:m], pair.index[m:]
+        if first != one[0]:
+            found[:m, :m] = self.within(one)
+        found[m:n, m:n] = self.within(other)
+        for start in range(0, m, HIGH):
+            rows = slice(start, min(start + HIGH, m))
+            found[rows, m:n] = tile = self.blocks.block(one[rows], other)
+            found[m:n, rows] = tile.T
+        self._turn = pair, one[0]
+        return found
+
+
+class PairRows(GramRows):
+    """Some of the rows of ``shared``, with signs of their own."""
+
+    def __init__(self, shared: SharedRows, index: np.ndarray, signs: np.ndarray):
+        vars(self).update(vars(shared))
+        self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
+        self.plan = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
+        self._take(SomeBlocks(shared.blocks, index))
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return self.shared.matrix_of(self)
+
+    def folded(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weight of each row of all in a sum of ``z``."""
+        found = np.zeros(self.shared.n)
+        found[self.index] = self.signs * weights
+        return found
+
+
+class SomeBlocks(KernelBlocks):
+    """Blocks between some of the rows of others."""
+
+    def __init__(self, blocks: KernelBlocks, index: np.ndarray):
+        vars(self).update(vars(blocks))
+        self.whole, self.index, self.n = blocks, index, index.size
+        self.diagonal, self.sizes = blocks.diagonal[index], blocks.sizes[index]
+
+    def block(self, rows, columns=None, others=None) -> np.ndarray:
+        columns = self.index if columns is None else self.index[columns]
+        return self.whole.block(self.index[rows] if others is None else rows, columns, others)
+
+    def precise_sums(self, rows, support, weights) -> np.ndarray:
+        return self.whole.precise_sums(self.index[rows], self.index[support], weights)
