@@ -30,7 +30,7 @@ CHECKS = [
      "rejection_ratio"),
     ("ogawa2014_linear", "Figure 4:", ("bcd", "0.9"), 4, "bcd", ("--rule it", "--reference 9 "),
      "screening_rate of the last"),
-    ("ogawa2014_linear", "Figure 5:", ("mushrooms",), 2, "mushrooms", ("--rule bt1",), "screening_rate"),
+    ("ogawa2014_linear", "Figure 5:", ("mushrooms",), 3, "mushrooms", ("--rule bt1",), "screening_rate"),
     ("ogawa2014_kernel", "Figure 4:", ("bcd, 1/d", "0.9"), 4, "bcd, 1/d", ("--rule it", "--reference 9 "),
      "screening_rate of the last"),
     ("hong2019", "Figures 1-1", ("syn1",), 3, "syn1", ("--rule sifs",), "scaling_ratio of all"),
