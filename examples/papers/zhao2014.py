@@ -165,7 +165,7 @@ def notes(study) -> str:
         text += f"{said[0] / said[2]:.3g}), so that screening against it gains {took['shr'] / took['scr']:.1f} "
         text += f"(published {said[2] / said[4]:.1f}); the default gains {took['org'] / took['default']:.1f}. "
         text += f"A step of `org` takes {by['org']['epochs'] / by['org']['points']:.0f} sweeps (published "
-        text += f"{sweeps[0] / 20:.0f}), of which shrinking saves all but a few.\n"
+        text += f"{sweeps[0] / 20:.0f}).\n"
     changes = [abs(by["scr"]["epochs"] / by["org"]["epochs"] - 1.0) for by in
                ({row["configuration"]: row for row in found} for found in rows.values())]  # fmt: skip
     if changes:
