@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import sparse as sums
@@ -27,8 +26,7 @@ from screenpath.solve.plugins import takes_plugins
 from screenpath.solve.sharp import continued
 
 NAMES = ("auto", "newton")
-CG_LIMIT = 50  # iterations before a direct factorisation is tried
-DIRECT_LIMIT = 1500  # largest system that is factorised
+CG_LIMIT = 1000  # iterations of conjugate gradients
 LITTLE = 1_000_000  # values that the copy of a zone may have however few the data have
 DENSE_FROM = 0.67  # density of the active columns from which the zone is copied dense
 ARMIJO = 1e-4
@@ -134,11 +132,10 @@ class _Run:
             return False
         active, signs, rhs = active[:count], signs[:count], rhs[:count]
         accuracy = 0.3 * np.sqrt(tol * abs(self.primal) / self.gap)  # the gap is quadratic in the residual
-        try:
-            scales = self.alpha + m.col_sq[active] / (m.n * m.gamma)
-            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST))) if newton else rhs / scales
-        except LinAlgError:  # rounding, or an overflow, has taken the definiteness
-            return False
+        if newton:
+            direction = self._direction(active, rhs, min(LOOSEST, max(accuracy, TIGHTEST)))
+        else:
+            direction = rhs / (self.alpha + m.col_sq[active] / (m.n * m.gamma))
         step = 1.0
         new = np.empty_like(self.w), *(np.empty_like(self.psi) for _ in range(3))
         near = np.array([self.level]) if m.intercept else None
@@ -166,33 +163,24 @@ class _Run:
         room = kernels.active_values(self.view[2], active)
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
-        direct = min(active.size, inside.size) <= DIRECT_LIMIT
-        limit = CG_LIMIT if direct else 20 * CG_LIMIT
         if m.classes == 1 and room > DENSE_FROM * active.size * m.n:
             Z = np.empty((active.size, inside.size))
             kernels.gather_dense(self.view, m.samples, m.roots, active, place, inside, Z)
-            _, converged = kernels.conjugate_gradients(
-                matrix_of(Z), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
-            )
-            return out if converged or not direct else _factorised(Z, level, self.alpha, scale, rhs)
-        ptr, most = np.empty(active.size + 1, dtype=np.int64), max(m.views.size, LITTLE)
-        while True:  # a sample of the class itself has several rows: the first call then counts
-            data, where = np.empty(room), np.empty(room, dtype=np.int32)
-            stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)
-            if stored <= room or stored > most:
-                break
-            del data, where  # before the larger ones are made
-            room = stored
-        if stored > most:  # the copy would be larger than the data, as it can be with several classes
-            return self._without_a_copy(active, place, scale, rhs, accuracy)
-        _, converged = kernels.conjugate_gradients(
-            matrix_of((data, where, ptr)), inside.size, level, self.alpha, scale, rhs, accuracy, limit, out
-        )
-        if converged or not direct:
-            return out
-        Z = np.zeros((active.size, inside.size))
-        Z[np.repeat(np.arange(active.size), np.diff(ptr)), where[:stored]] = data[:stored]
-        return _factorised(Z, level, self.alpha, scale, rhs)
+            copy = matrix_of(Z)
+        else:
+            ptr, most = np.empty(active.size + 1, dtype=np.int64), max(m.views.size, LITTLE)
+            while True:  # a sample of the class itself has several rows: the first call then counts
+                data, where = np.empty(room), np.empty(room, dtype=np.int32)
+                stored = kernels.gather(self.view, m.samples, m.roots, active, place, data, where, ptr)
+                if stored <= room or stored > most:
+                    break
+                del data, where  # before the larger ones are made
+                room = stored
+            if stored > most:  # the copy would be larger than the data, as it can be with several classes
+                return self._without_a_copy(active, place, scale, rhs, accuracy)
+            copy = matrix_of((data, where, ptr))
+        kernels.conjugate_gradients(copy, inside.size, level, self.alpha, scale, rhs, accuracy, CG_LIMIT, out)
+        return out
 
     def _without_a_copy(self, active: np.ndarray, place: np.ndarray, scale: float, rhs: np.ndarray, accuracy: float):
         """Return the Newton step of several classes by conjugate gradients that pass over the data twice each."""
@@ -201,7 +189,7 @@ class _Run:
         out, residual, search = np.zeros(rhs.size), rhs.copy(), np.zeros(self.w.size)
         search[active] = rhs
         square = first = dot(rhs, rhs)
-        for _ in range(20 * CG_LIMIT):
+        for _ in range(CG_LIMIT):
             scores, image = np.zeros(zone.size), np.zeros(search.size)
             self.touched += sums.products(self.view, m.n, search, scores)
             psi = m.weigh(np.where(zone, scores[own] - scores, 0.0))
@@ -238,22 +226,6 @@ class _Run:
             self.alpha, self.w, self.scores, self.theta, (self.u, self.u_slack), samples, self.features, psi=self.psi,
             level=Level(self.level, self.level, self.level),
         )  # fmt: skip
-
-
-def _factorised(Z: np.ndarray, level: np.ndarray, alpha: float, scale: float, rhs: np.ndarray) -> np.ndarray:
-    """Solve the system of ``kernels.conjugate_gradients`` by a Cholesky factor of its smaller side."""
-    size, zone = Z.shape
-    if level.size:
-        Z -= (Z @ level.T) @ level
-    if size <= zone:
-        matrix = scale * (Z @ Z.T)
-        matrix[np.diag_indices(size)] += alpha
-        return cho_solve(cho_factor(matrix, check_finite=False), rhs, check_finite=False)
-    # (alpha I + s Z Z')^-1 b = (b - Z (alpha/s I + Z'Z)^-1 Z'b) / alpha
-    matrix = Z.T @ Z
-    matrix[np.diag_indices(zone)] += alpha / scale
-    inner = cho_solve(cho_factor(matrix, check_finite=False), Z.T @ rhs, check_finite=False)
-    return (rhs - Z @ inner) / alpha
 
 
 @takes_plugins

@@ -6,7 +6,7 @@ import pytest
 from screenpath.problem.sparse_grid import sparse_model
 from screenpath.solve import sparse_newton
 from screenpath.solve.base import Budget
-from screenpath.solve.sparse_newton import SparseNewton, _factorised, _Run, make_sparse_solver
+from screenpath.solve.sparse_newton import SparseNewton, _Run, make_sparse_solver
 from tests.sparse_problems import ACC_SDCA, SDCA, dual_rows, problem
 
 
@@ -26,7 +26,7 @@ def exact_direction(model, run, X, y, classes, active, rhs):
 
 
 @pytest.mark.parametrize(("classes", "dense"), [(2, True), (2, False), (3, True), (3, False)])
-@pytest.mark.parametrize("way", ["copied", "not copied", "factorised"])
+@pytest.mark.parametrize("way", ["copied", "not copied"])
 def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monkeypatch):
     X, y, _ = problem(classes, n=70, d=30, dense=dense)
     model, reduced = hard_start(classes, dense)
@@ -36,8 +36,6 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
     active = np.flatnonzero(run.w)
     rhs = np.random.default_rng(0).normal(size=active.size)
     expected = exact_direction(model, run, X, y, classes, active, rhs)
-    if way == "factorised":  # conjugate gradients give up at once
-        monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
     if way == "not copied" and classes > 2:  # a copy of two classes is never larger than the data
         monkeypatch.setattr(type(model.views), "size", 0)
         monkeypatch.setattr(sparse_newton, "LITTLE", 0)
@@ -48,9 +46,8 @@ def test_every_way_to_the_step_solves_the_same_system(classes, dense, way, monke
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("way", ["iterative", "factorised"])
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
+def test_a_free_intercept_answers_every_step(dense):
     X, y, base = problem(2, n=70, d=30, dense=dense)
     y[:20] = 1
     weights = np.where(np.arange(70) % 3, 1.0, 2.5)
@@ -70,21 +67,8 @@ def test_a_free_intercept_answers_every_step(dense, way, monkeypatch):
     Z, B = np.sqrt(s)[:, None] * rows[order][of][:, active], np.sqrt(s)[:, None] * ones[order][of]
     Z = Z - B @ np.linalg.pinv(B) @ Z  # what the best intercepts leave
     expected = np.linalg.solve(alpha * np.eye(active.size) + Z.T @ Z / (70 * 0.5), rhs)
-    if way == "factorised":  # conjugate gradients give up at once
-        monkeypatch.setattr(sparse_newton, "CG_LIMIT", 1)
     found = run._direction(active, rhs, 1e-12)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize("shape", [(5, 12), (12, 5)])
-@pytest.mark.parametrize("free", [False, True])
-def test_factor_of_either_side(shape, free):
-    Z = np.random.default_rng(1).normal(size=shape)
-    rhs = np.arange(1.0, shape[0] + 1.0)
-    level = np.full((1, shape[1]), shape[1] ** -0.5) if free else np.empty((0, shape[1]))
-    centred = Z - Z.mean(axis=1, keepdims=True) if free else Z
-    expected = np.linalg.solve(0.3 * np.eye(shape[0]) + 2.0 * centred @ centred.T, rhs)
-    np.testing.assert_allclose(_factorised(Z, level, 0.3, 2.0, rhs), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -134,17 +134,16 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
     """Solve ``(alpha I + scale Z'(I - L'L)Z) out = rhs``, ``Z`` a ``Matrix`` of a line for each weight, ``zone`` long.
 
     The rows of ``L = level`` have length 1 and are orthogonal: the directions in which free intercepts answer a step;
-    there are none without intercepts. Returns the iterations, and whether the residual fell to ``tol ||rhs||`` within
-    ``limit`` of them.
+    there are none without intercepts. Ends with a residual of ``tol ||rhs||``, or after ``limit`` iterations.
     """
     Z, size, image = unowned(Z), rhs.size, np.empty(zone)
     residual, direction, product = rhs.copy(), rhs.copy(), np.empty(size)
     out[:] = 0.0
     rr = inner(rhs, rhs)
     stop = tol * tol * rr
-    for it in range(limit):
+    for _ in range(limit):
         if rr <= stop or rr == 0.0:
-            return it, True
+            break
         image[:] = 0.0
         for k in range(size):
             add(Z, k, direction[k], image)
@@ -154,9 +153,8 @@ def conjugate_gradients(Z, zone, level, alpha, scale, rhs, tol, limit, out):
             product[k] = alpha * direction[k] + scale * dot(Z, k, image)
             curvature += product[k] * direction[k]
         if not curvature > 0.0:  # squares have left the range of floating point
-            return it, False
+            break
         rr = advance(out, residual, direction, product, rr, curvature)
-    return limit, rr <= stop
 
 
 @kernel(leaf=True)
