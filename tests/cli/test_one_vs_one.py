@@ -1,0 +1,102 @@
+"""svm --one-vs-one from the command line: predictions, scores, folds, an interrupted run, what is refused."""
+
+import numpy as np
+import pytest
+
+import screenpath
+from screenpath.engine import session
+from screenpath.report.console import Console
+from screenpath.walk import one_vs_rest
+from tests.cli.conftest import libsvm_text, read_csv
+
+GRID = ("--grid", 4, "--cmin", 0.1, "--cmax", 10)
+RBF = ("--kernel", "rbf", "--gamma", 0.3)
+
+
+@pytest.fixture
+def three(tmp_path):
+    """A file of three labels, the largest of which appears first."""
+    rng = np.random.default_rng(0)
+    y = np.array([7.0, 2.0, 5.0])[np.arange(90) % 3]
+    X = rng.normal(size=(90, 3)) + 0.8 * (y == 7.0)[:, None] - 0.5 * (y == 2.0)[:, None] * [1.0, 0.0, -1.0]
+    (tmp_path / "three").write_text(libsvm_text(X, y))
+    return "three"
+
+
+@pytest.mark.parametrize("kernel", [(), RBF])
+def test_prediction_scores_and_folds(call, three, tmp_path, kernel):
+    assert call("svm", three, "--one-vs-one", *GRID, *kernel, "--test", three, "-o", "run").code == 0
+    found = call("predict", "run", three, "--step", 2, "--decision")
+    assert found.code == 0
+    lines = [line.split(",") for line in found.out.splitlines()]
+    assert lines[0] == ["label", "decision_7/2", "decision_7/5", "decision_2/5"]
+    for label, *forms in lines[1:]:
+        a, b, c = (float(form) > 0.0 for form in forms)
+        counts = {"7": a + b, "2": (not a) + c, "5": (not b) + (not c)}
+        assert label == max(counts, key=counts.get)  # of equally many the first
+    y = [line.split()[0] for line in (tmp_path / three).read_text().splitlines()]
+    share = np.mean([line[0] == label for line, label in zip(lines[1:], y, strict=True)])
+    assert float(read_csv(tmp_path / "run" / "steps.csv")[2]["test_accuracy"]) == pytest.approx(share)
+    assert read_csv(tmp_path / "run" / "coefficients.csv")[0]["class"] == "7/2"
+    for name, jobs in (("one", 1), ("two", 2)):
+        folds = ("--folds", 3, "--jobs", jobs, "--predictions", f"{name}.csv", "-o", name)
+        assert call("cv", "svm", three, "--one-vs-one", *GRID, *kernel, *folds).code == 0
+    assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
+    held_out = read_csv(tmp_path / "one.csv")
+    assert {"decision_7/2", "decision_7/5", "decision_2/5"} < set(held_out[0])
+    right = np.mean([row["label"] == row["predicted"] for row in held_out])
+    assert max(float(row["mean"]) for row in read_csv(tmp_path / "one" / "cv.csv")) == pytest.approx(right)
+    assert call("predict", "one", three).code == 0
+    assert call("show", "run").code == 0
+
+
+@pytest.mark.parametrize("kernel", [(), RBF])
+def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatch, kernel):
+    monkeypatch.setattr(one_vs_rest, "TURN", 2)
+    words = ("svm", three, "--one-vs-one", *GRID, *kernel, "--certificate")
+    assert call(*words, "-o", "whole").code == 0
+    real = session.time.monotonic
+    with monkeypatch.context() as patch:
+
+        def advance(self, step):
+            if step.step == 2:
+                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
+
+        patch.setattr(Console, "advance", advance)
+        assert call(*words, "-o", "cut", "--time-limit", "1000").code == 3
+    assert [row["status"] for row in read_csv("cut/steps.csv")] == ["certified"] * 3 + ["skipped"]
+    again = call(*words, "-o", "cut", "--resume", "--time-limit", "1000")
+    assert again.code == 0 and "continuing behind step" in again.err
+    for name in ("certificate.bin", "coefficients.csv"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
+    assert call("verify", "cut").code == 0
+
+
+def test_kept_rows_and_a_given_kernel_are_the_same_model(call, three, tmp_path):
+    data = screenpath.read_libsvm(tmp_path / three)
+    X = data.X.toarray()
+    K = np.exp(-0.3 * np.square(X[:, None] - X[None]).sum(axis=2))
+    how = {"one_vs_one": True, "c_list": [1.0], "tol": 1e-9, "quiet": True}
+    screenpath.run("svm", (K, data.y), kernel="precomputed", out="given", **how)
+    assert call("svm", three, "--one-vs-one", "--c", 1, "--tol", 1e-9, *RBF, "--keep-rows", "-o", "rbf").code == 0
+    (tmp_path / three).unlink()
+    kept = screenpath.load_run("rbf").decision_function(X)
+    np.testing.assert_allclose(screenpath.load_run("given").decision_function(K), kept, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kernel", "kind", "advice"), [
+    (RBF, "onnx", "libsvm"), (RBF, "sklearn", "libsvm"), ((), "liblinear", "json"), ((), "libsvm", "json"),
+])  # fmt: skip
+def test_formats_without_votes_are_refused(call, three, kernel, kind, advice):
+    assert call("svm", three, "--one-vs-one", "--c", 1, *kernel, "-o", "run", "-q").code == 0
+    found = call("export", "run", "--to", kind, "-o", "model")
+    assert found.code == 2 and "votes of pairs" in found.err and f"--to {advice}" in found.err
+    assert call("export", "run", "--to", advice, "-o", "model").code == 0
+
+
+def test_two_labels_are_the_binary_path(call, three, tmp_path):
+    lines = (tmp_path / three).read_text().splitlines()
+    (tmp_path / "two").write_text("\n".join(line for line in lines if not line.startswith("5")) + "\n")
+    for name, more in (("one", ()), ("other", ("--one-vs-one",))):
+        assert call("svm", "two", *GRID, *more, "-o", name, "-q").code == 0
+    assert (tmp_path / "one" / "coefficients.csv").read_text() == (tmp_path / "other" / "coefficients.csv").read_text()
