@@ -149,11 +149,14 @@ def lacking_words(lacking) -> str:
 
 def score_line(spec, run, values, y, step) -> str:
     """Return the scores in words, or why there are none."""
+    from screenpath.catalogue.scores import votes
+
     known = run.known(y)
     if not known.any():
         return "no score: the data has no labels"
     at = {name: step[name] for name in run.parameters} if isinstance(step, dict) else {step.name: step.C}
-    scores = spec.scores_of(values[known], run.targets(y[known]), {**run.record["options"], **at})
+    forms = votes(values[known]) if run.voting else values[known]
+    scores = spec.scores_of(forms, run.targets(y[known]), {**run.record["options"], **at})
     said = ", ".join(f"{name.replace('-', ' ')}: {score:.6g}" for name, score in scores.items())
     return f"{said} on {int(known.sum())} rows"
 

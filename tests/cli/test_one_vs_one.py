@@ -36,6 +36,7 @@ def test_prediction_scores_and_folds(call, three, tmp_path, kernel):
         assert label == max(counts, key=counts.get)  # of equally many the first
     y = [line.split()[0] for line in (tmp_path / three).read_text().splitlines()]
     share = np.mean([line[0] == label for line, label in zip(lines[1:], y, strict=True)])
+    assert f"accuracy: {share:.6g} on 90 rows" in found.err
     assert float(read_csv(tmp_path / "run" / "steps.csv")[2]["test_accuracy"]) == pytest.approx(share)
     assert read_csv(tmp_path / "run" / "coefficients.csv")[0]["class"] == "7/2"
     for name, jobs in (("one", 1), ("two", 2)):
