@@ -6,6 +6,8 @@ kept, and each value is formed once while the pairs take turns.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from screenpath.data.safe.memory import free_memory
@@ -80,8 +82,15 @@ class PairRows(GramRows):
     def __init__(self, shared: SharedRows, index: np.ndarray, signs: np.ndarray):
         vars(self).update(vars(shared))
         self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
-        self.plan = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
+        self.later = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
+        self.plan = replace(self.later, whole=False)
         self._take(SomeBlocks(shared.blocks, index))
+
+    def begin(self) -> None:
+        """Take the turn: from now on the matrix may be formed. What a model asks before it are a few rows."""
+        if self.plan is not self.later:
+            self.plan = self.later
+            self._take(self.blocks)
 
     @property
     def matrix(self) -> np.ndarray:

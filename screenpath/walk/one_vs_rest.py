@@ -40,6 +40,9 @@ class OneVsRest(Resumable):
         for model in others if not self.of_features else ():  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
+    def begin(self, part) -> None:
+        """Tell a binary model that its turn begins."""
+
     def forget(self, part) -> None:
         """Drop what a binary model keeps between its steps: a copy of all rows for each would be many times the data.
         """
@@ -84,6 +87,10 @@ class OneVsOne(OneVsRest):
         if hasattr(rows, "blocks"):  # what is known of a kernel's values is forgotten when another pair has its turn
             self.turn = TURN
 
+    def begin(self, part) -> None:
+        if hasattr(part.rows, "begin"):
+            part.rows.begin()
+
     def forget(self, part) -> None:
         part.forget()
         if hasattr(part.rows, "blocks"):
@@ -109,6 +116,7 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
     while True:
         found = []
         for one, steps_of_one in zip(model.parts, walks, strict=True):
+            model.begin(one)
             found.append(list(islice(steps_of_one, model.turn)))
             model.forget(one)
         for several in zip(*found):  # noqa: B905  # the deadline ends the first walk that meets it, and so all
