@@ -128,11 +128,15 @@ def merge_runs(paths: Sequence[RunLike], out: FileLike, *, force: bool = False) 
     return load_run(out)
 
 
-def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best", force: bool = False) -> Path:
+def export_run(
+    path: RunLike, to: str, out: FileLike, *, step: int | str = "best", force: bool = False,
+    compress: float | None = None,
+) -> Path:  # fmt: skip
     """Write a step of a run (or of its folder) as a model file, as ``screenpath export RUN`` does.
 
     ``to`` is one of the formats of the command: ``liblinear``, ``json``, ...; the step is named as there: ``best``,
-    ``one-se``, a number, ``C=0.1``. ``force`` replaces an existing file.
+    ``one-se``, a number, ``C=0.1``. ``force`` replaces an existing file. ``compress`` (kernel models) keeps only as
+    many support vectors as change no decision by more, proven.
     """
     from screenpath.export.export import FORMATS, KERNEL, exported
 
@@ -141,7 +145,7 @@ def export_run(path: RunLike, to: str, out: FileLike, *, step: int | str = "best
     opened = _opened(path)
     output = _output(out, force, opened)
     training = opened.training if opened.run.kernel and to in KERNEL else None
-    output.write(exported(opened.run, opened.run.choose(str(step)), to, training))
+    output.write(exported(opened.run, opened.run.choose(str(step)), to, training, compress))
     return Path(out)
 
 

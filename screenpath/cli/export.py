@@ -24,10 +24,14 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
     f"(all but the first of kernel models).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
 )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
+@click.option(
+    "--compress", metavar="CHANGE", type=float,
+    help="Kernel models: fewer support vectors, by which no decision changes by more than CHANGE, proven.",
+)  # fmt: skip
 @force_option
 @training_option
 @quiet_option
-def export(run, step, kind, out, force, training, quiet):
+def export(run, step, kind, out, compress, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
     The files of --to liblinear and --to libsvm give the same decisions in LIBLINEAR's predict and in svm-predict; so do
@@ -41,9 +45,12 @@ def export(run, step, kind, out, force, training, quiet):
     output = Output(out, force, [run.path, training])
     step = step or usual_step(run)
     chosen = run.choose(step)
-    output.write(exported(run, chosen, kind, training))
+    said: list[str] = []
+    output.write(exported(run, chosen, kind, training, compress, said.append))
     if not quiet:
         say_step(run, chosen, step)
+        for line in said:
+            tell(line)
         if kind in ("liblinear", "libsvm") and run.labels and run.labels.get("-1") == "rest":
             tell("the labels other than --positive are one label of the model file, the second")
         if not output.stdout:

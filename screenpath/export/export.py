@@ -6,6 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -146,7 +147,8 @@ def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[A
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     arrays = {"shift": found.preparation.shift, "scale": found.preparation.scale, "features": run.numbers}
     more = {name: one for name, one in arrays.items() if one is not None}
-    kernel = {"kernel": found.function.describe(), "intercept": found.intercept, "coefficients": found.coefficients}
+    about = found.function.describe() | ({} if found.compressed is None else {"compressed": asdict(found.compressed)})
+    kernel = {"kernel": about, "intercept": found.intercept, "coefficients": found.coefficients}
     return sp.csr_array(found.rows), {**kernel, **more}
 
 
@@ -232,10 +234,11 @@ def kind_of(run: Run, name: str) -> str:
     return "libsvm" if kind == "liblinear" and run.kernel else kind
 
 
-def exported(run: Run, step: dict, kind: str, training: str | tuple | None = None):
+def exported(run: Run, step: dict, kind: str, training: Any = None, compress: float | None = None, say=None):
     """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
 
-    ``training`` is the training data of a kernel run, if they have moved.
+    ``training`` is the training data of a kernel run, if they have moved. ``compress``: keep only as many support
+    vectors as change no decision by more, which ``say`` is told.
     """
     run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
@@ -258,6 +261,10 @@ def exported(run: Run, step: dict, kind: str, training: str | tuple | None = Non
             f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}",
             "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
         )
+    if compress is not None:
+        training = Later("export.compact", "compact")(run, step, compress, training)
+        if say is not None:
+            say(training.compressed.words(training.coefficients.size))
     return FORMATS[kind](run, step, training) if run.kernel or kind in KERNEL else FORMATS[kind](run, step)
 
 

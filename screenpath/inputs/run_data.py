@@ -159,6 +159,19 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
 
 
 @dataclass(frozen=True)
+class Compressed:
+    """What fewer support vectors change; see :mod:`screenpath.export.compact`."""
+
+    before: int  # support vectors of the step
+    change: float  # upper bound of the change of a decision
+    at_training: bool  # whether at the training rows alone; else at every row
+
+    def words(self, now: int) -> str:
+        where = "at the training rows" if self.at_training else "anywhere"
+        return f"{now:,} of {self.before:,} support vectors: no decision {where} changes by more than {self.change:.3g}"
+
+
+@dataclass(frozen=True)
 class Support:
     """The support vectors of a kernel step, with all that a prediction needs."""
 
@@ -167,22 +180,32 @@ class Support:
     rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
     coefficients: np.ndarray  # shape (m,), or (m, pairs) of several classes
     intercept: Any  # float, or of shape (pairs,): 0 where there is none; less the threshold of the step
+    compressed: Compressed | None = None
 
 
-def support_of(run: Run, step: dict, training: str | tuple | None = None, dense: bool = True) -> Support:
-    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`."""
-    data = None if training is None and run.has(ROWS_FILE) else training_data(run, training)
-    function, preparation = _function(run), run.preparation
+def support_of(run: Run, step: dict, training: str | tuple | Support | None = None, dense: bool = True) -> Support:
+    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`.
+
+    Those that are passed as ``training`` are returned.
+    """
+    if isinstance(training, Support):
+        rows = training.rows.toarray() if dense and sp.issparse(training.rows) else training.rows
+        return replace(training, rows=rows)
     coefficients, intercept = run.deciding(step)
     support = np.flatnonzero(coefficients.any(axis=0))
     coefficients = coefficients[:, support].T if run.voting else coefficients[0, support]
-    if data is None:
-        rows = kept_rows(run)[support]
-        rows = rows.toarray() if dense else rows
-    else:
-        rows = preparation.narrowed(sp.csr_array(data.X)[support])
-        rows = preparation.apply(rows.toarray() if dense else rows)
-    return Support(function, preparation, rows, coefficients, intercept if run.voting else float(intercept[0]))
+    rows = training_rows(run, training, support, dense)
+    intercept = intercept if run.voting else float(intercept[0])
+    return Support(_function(run), run.preparation, rows, coefficients, intercept)
+
+
+def training_rows(run: Run, training: str | tuple | None, index, dense: bool):
+    """Return some training rows of a run, prepared; they are read again unless the run folder has them."""
+    if training is None and run.has(ROWS_FILE):
+        rows = kept_rows(run)[index]
+        return rows.toarray() if dense else rows
+    rows = run.preparation.narrowed(sp.csr_array(training_data(run, training).X)[index])
+    return run.preparation.apply(rows.toarray() if dense else rows)
 
 
 def kept_bytes(rows) -> bytes:

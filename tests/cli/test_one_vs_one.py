@@ -49,6 +49,9 @@ def test_prediction_scores_and_folds(call, three, tmp_path, kernel):
     assert max(float(row["mean"]) for row in read_csv(tmp_path / "one" / "cv.csv")) == pytest.approx(right)
     assert call("predict", "one", three).code == 0
     assert call("show", "run").code == 0
+    if kernel:
+        refused = call("export", "run", "--step", 2, "--to", "libsvm", "-o", "model", "--compress", 0.1)
+        assert refused.code == 2 and "a model for each pair of labels" in refused.err
 
 
 @pytest.mark.parametrize("kernel", [(), RBF])
