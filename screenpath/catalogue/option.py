@@ -43,6 +43,7 @@ class Option:
     least: int | None = None  # of a whole number
     ends: tuple[bool, ...] = (False, False)  # of a share: whether 0 and 1 themselves are valid
     choices: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()  # a choice that others have: its name, why there is none here, and a hint
     metavar: str | None = None  # placeholder of the value in the help
     short: str | None = None  # short flag
     stated: bool = False  # whether the help shows the default (a default of None is part of the text)
@@ -71,10 +72,17 @@ class Option:
         default = self.usual if self.default is None else None if self.default == () else self.default
         return replace(self, name=RENAMED.get(self.name, self.name), default=default, usual=None)
 
+    def refuse(self, value) -> None:
+        """Raise a UsageError with the reason if other programs have such a choice and this one cannot."""
+        if self.never and isinstance(value, str) and value == self.never[0]:
+            _, why, hint = self.never
+            raise UsageError(why, hint)
+
     def checked(self, value):
         """Return a value as the library needs it, None as the default; a :class:`UsageError` says what it must be."""
         if value is None and (self.default is None or self.kind == "texts"):
             return self.default
+        self.refuse(value)
         try:
             found = CHECKS[self.kind](self, value)
         except (TypeError, ValueError, AttributeError, OverflowError):

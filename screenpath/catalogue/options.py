@@ -272,9 +272,14 @@ ONE_VS_ONE = Option(
     help="More than two labels: fit each pair of them on their rows, with or without a kernel; most votes win, as in "
     "LIBSVM.",
 )  # fmt: skip
+NO_KERNEL = (
+    "sigmoid", "the kernel sigmoid is not positive definite: its problem is not convex, so no gap can be proven",
+    "use `kernel=rbf`; or pass its values, less their smallest eigenvalue on the diagonal, with `kernel=precomputed` "
+    "(commands: the guide, kernels.md)",
+)  # fmt: skip
 KERNEL = (
     Option(
-        "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly", "precomputed"),
+        "kernel", None, "choice", choices=("rbf", "laplacian", "linear", "poly", "precomputed"), never=NO_KERNEL,
         python="models", everyday=True, type="str | Callable",
         help="Fit a kernel model. The kernel is exp(-gamma |x-z|^2), exp(-gamma |x-z|_1), x.z, (gamma x.z + "
         "coef0)^degree, or given in DATA.  [default: a linear model]",

@@ -67,12 +67,24 @@ class Checked(click.ParamType):
             self.fail(shell("; ".join(filter(None, (error.message, error.hint)))), param, ctx)
 
 
+class Choice(click.Choice):
+    """One of the choices of an option."""
+
+    def __init__(self, option: Option):
+        super().__init__(list(option.choices))
+        self.option = option
+
+    def convert(self, value, param, ctx):
+        self.option.refuse(value)
+        return super().convert(value, param, ctx)
+
+
 def _type(option: Option):
     if option.kind == "share":
         return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
         "whole": lambda: Checked(option) if option.choices else click.IntRange(min=option.least),
-        "choice": lambda: click.Choice(list(option.choices)),
+        "choice": lambda: Choice(option),
         "path": click.Path,
         **dict.fromkeys((*NAMES, "part", "choices", "constraint"), lambda: Checked(option)),
     }

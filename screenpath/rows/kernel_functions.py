@@ -42,9 +42,6 @@ class KernelFunction:
     call: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def __post_init__(self):
-        if self.name == "sigmoid":
-            what = "the kernel sigmoid is not positive definite, so its problem has no dual bound and no certificate"
-            raise UsageError(what, f"use one of {', '.join(NAMES)}")
         if self.name not in (*NAMES, *GIVEN):
             raise UsageError(f"unknown kernel '{self.name}'", f"use one of {', '.join(NAMES)}")
         if not (np.isfinite(self.gamma) and self.gamma > 0.0):

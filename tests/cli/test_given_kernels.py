@@ -1,6 +1,7 @@
 """Kernels that are given: LIBSVM's files of values, matrices, functions; what is refused where values are all."""
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from screenpath.errors import DataError, UsageError
 from screenpath.rows.given_kernel import GivenBlocks, ridge_of
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.sklearn import SVMClassifier, SVMClassifierCV, SVMRegressor
-from tests.cli.conftest import read_csv
+from tests.cli.conftest import ROOT, read_csv
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
@@ -212,3 +213,19 @@ def test_a_matrix_that_is_no_kernel_is_refused(call, values, labels, words):
     assert done.code == 1 and words in done.err and not Path("r").exists()
     wrong = call("svm", "K.npy", "--kernel", "rbf", "--grid", 2, "--quiet", "-o", "r")
     assert wrong.code == 1 and "with --kernel precomputed" in wrong.err
+
+
+def test_the_sigmoid_is_refused_with_a_way_that_works(call):
+    done = call("svm", "rows", "--kernel", "sigmoid", "--quiet", "-o", "r")
+    assert done.code == 2 and "not positive definite" in done.err and not Path("r").exists()
+    assert "--kernel precomputed" in done.err and "is not one of" in call("svm", "rows", "--kernel", "sigmoids").err
+    path = screenpath.kernel_svm_path
+    for one in (lambda: path(X, Y, kernel="sigmoid"), lambda: SVMClassifier(kernel="sigmoid").fit(X, Y)):
+        with pytest.raises((UsageError, ValueError), match="not positive definite"):
+            one()
+    page = (ROOT / "examples" / "guide" / "kernels.md").read_text()
+    code, command = re.search(r"<<'END'\n(.*?)END\npython sigmoid.py\nscreenpath (.*?)\n", page, re.DOTALL).groups()
+    Path("data_samples").symlink_to(ROOT / "data_samples")
+    exec(code, {})
+    assert call(*command.split(), "--quiet").code == 0
+    assert {row["status"] for row in read_csv("runs/sigmoid/steps.csv")} == {"certified"}
