@@ -125,8 +125,9 @@ class GramRows(Counted):
         self.error = self.blocks.error  # of ``Q_ij`` over ``norms_i norms_j``
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
-        self._plain = np.dtype(np.float32 if inside and not self.plan.whole else np.float64)
+        self._plain = np.dtype(np.float32 if inside else np.float64)
         self._matrix: np.ndarray | None = None
+        self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square
         self.square = Square(self, self._plain)
 
     def with_gamma(self, value: float) -> GramRows:
@@ -138,7 +139,7 @@ class GramRows(Counted):
     def take_matrix(self, matrix: np.ndarray, error: float) -> None:
         """Use a matrix of all pairs of these rows, without signs, whose values are off by at most ``error``."""
         self.blocks.error = self.error = max(self.error, error)
-        self._matrix, self.plan, self._plain = matrix, replace(self.plan, whole=True), np.dtype(np.float64)
+        self._matrix, self.plan = matrix, replace(self.plan, whole=True)
         self.forget()
 
     @property
@@ -158,7 +159,7 @@ class GramRows(Counted):
 
     def sharpen(self) -> bool:
         """Let the square be float64 from now on; tell whether that is new."""
-        sharper = self.dtype > self.square.values.dtype
+        sharper = self.dtype > self.square.dtype
         if sharper:
             self.square = Square(self, self.dtype)
         return sharper
@@ -256,12 +257,25 @@ class GramRows(Counted):
         return sums * self.signs[target], self.blocks.precise_error(support.size)
 
 
+class Space:
+    """Memory of one array after the other: new memory is slow."""
+
+    def __init__(self):
+        self._bytes = np.empty(0, dtype=np.uint8)
+
+    def square(self, size: int, dtype, padding: int = 0) -> np.ndarray:
+        """Return room for an array of shape (size, size + padding), in that of the last one if it fits."""
+        need = size * (size + padding) * np.dtype(dtype).itemsize
+        if need > self._bytes.size:
+            self._bytes = np.empty(need, dtype=np.uint8)
+        return self._bytes[:need].view(dtype).reshape(size, size + padding)
+
+
 class Square:
     """Kernel values between the rows in use, without signs; what is known is kept while these change."""
 
     def __init__(self, rows: GramRows, dtype: np.dtype):
-        self.rows, self.values = rows, np.empty((0, 0), dtype=dtype)
-        self._room = np.empty(0, dtype=dtype)  # new memory is slow, so that of copies is used again
+        self.rows, self.values, self.dtype = rows, np.empty((0, 0), dtype=dtype), dtype
         self._held = np.empty(0, dtype=np.int64)
         self._slots = np.full(rows.n, -1, dtype=np.int64)
 
@@ -288,16 +302,14 @@ class Square:
         """Forget all other rows, and make room for as many as are needed."""
         kept, size = self.part(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
         if size > self.values.shape[0]:
-            self.values = np.empty((size, size + PADDING), dtype=kept.dtype)
+            self.values = self.rows.spaces[2].square(size, self.dtype, PADDING)
         self.values[: index.size, : index.size] = kept
         self._slots[self._held] = -1
         self._held, self._slots[index] = index, np.arange(index.size)
 
     def part(self, slots: np.ndarray) -> np.ndarray:
         """Return a compact copy of the values between rows at these places, valid until the next one."""
-        if slots.size**2 > self._room.size:
-            self._room = np.empty(int(SPARE * slots.size**2), dtype=self.values.dtype)
-        out = self._room[: slots.size**2].reshape(slots.size, slots.size)
+        out = self.rows.spaces[0].square(slots.size, self.dtype)
         kernels.gather(self.values, slots, slots, out)
         return out
 

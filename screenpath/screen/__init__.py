@@ -72,7 +72,12 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
 
 
 def parse_kernel_rule(text: str):
-    """Turn what :func:`parse_rule` does into a screening of a kernel model, which has no guesses."""
+    """Turn what :func:`parse_rule` does into a screening of a kernel model, which has no guesses.
+
+    ``auto`` screens nothing: an active set finds by sorting what rules would prove at the cost of kernel rows.
+    """
+    if text == AUTO:
+        return Screening(None, False, AUTO)
     if isinstance(text, str) and text.strip().lower() in GUESSED:
         raise UsageError(
             f"a kernel model has no rule '{text}'",

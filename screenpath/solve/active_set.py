@@ -17,6 +17,7 @@ BESIDES = 128  # variables at an end of their box that a set takes, beside those
 ROUNDS, BURSTS = 60, 8  # of an active set, and of pair steps in a round
 STEPS, LONG = 2, 100  # pair steps of a burst, for a variable: with Newton steps after it, and without
 VIOLATION = 0.1  # part of the violation of optimality that a round leaves
+NEARLY = 0.75  # of the variables of the last round: a round of so many of them, and no others, takes its square
 FAR = 1e290  # ends of a box that nothing reaches
 
 
@@ -49,6 +50,7 @@ class ActiveSet:
     def solve(self, target: float, newton: FaceNewton | None, free: bool) -> None:
         """Bring the variables' part of the gap to ``target``, or as near as rounds get."""
         lo, hi, beta, t = self.lo, self.hi, self.beta, self.t
+        W, within = np.empty(0, dtype=np.int64), np.zeros(t.size, dtype=bool)
         for _ in range(ROUNDS):
             left, b = kernels.slack(t, lo, hi, beta, free)
             rises, falls = t[beta < hi], t[beta > lo]
@@ -56,8 +58,11 @@ class ActiveSet:
             if left <= target or not most > least:
                 break
             inside = int(np.count_nonzero((beta > lo) & (beta < hi)))
-            W = members(t, lo, hi, beta, max(BESIDES, inside // 2) // 2, t.size, least, most)
-            before, square = beta[W], self.square.part(self.slots[W])
+            wanted = members(t, lo, hi, beta, max(BESIDES, inside // 2) // 2, t.size, least, most)
+            if wanted.size < NEARLY * W.size or not within[wanted].all():
+                W, within[:] = wanted, False
+                within[W], square = True, self.square.part(self.slots[W])
+            before = beta[W]
             part = lo[W], hi[W], beta[W], t[W]
             self._climb(square, part, VIOLATION * (most - least), target, newton, free)
             step = part[2] - before

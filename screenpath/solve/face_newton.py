@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf
 
 from screenpath.kernels.rows import gram as gram_kernels
 from screenpath.kernels.solve import smo as kernels
-from screenpath.rows.gram import MOST_FREE
+from screenpath.rows.gram import MOST_FREE, Space
 
 STEPS = 30  # of one call
 FACES = 10  # solves on ever smaller faces of the box before a step is taken
@@ -32,8 +32,8 @@ class FaceNewton:
     raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
     """
 
-    def __init__(self, most: int = MOST_FREE, free: bool = False):
-        self.ridge, self.most, self.free = RIDGE, min(most, MOST_FREE), free
+    def __init__(self, most: int = MOST_FREE, free: bool = False, space: Space | None = None):
+        self.ridge, self.most, self.free, self.space = RIDGE, min(most, MOST_FREE), free, space or Space()
         self.factor: Factor | None = None
 
     def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
@@ -130,7 +130,7 @@ class FaceNewton:
                 return found
         while True:
             try:
-                self.factor = factor = Factor(Q, where, self.ridge)
+                self.factor = factor = Factor(Q, where, self.ridge, self.space.square(where.size, np.float64))
                 return factor.solve(Q, where, right)
             except LinAlgError:
                 if self.ridge >= 1.0:  # not a kernel matrix, rounded or not
@@ -139,14 +139,14 @@ class FaceNewton:
 
 
 class Factor:
-    """Cholesky factor of ``Q + ridge`` on the coordinates ``base``; solves on sets that differ from these by a few.
+    """Cholesky factor of ``Q + ridge`` on the coordinates ``base``, written to ``matrix``; solves on sets that differ
+    from these by a few.
 
     ``ridge`` is relative to the largest diagonal entry. If it is too small for the rounding, a LinAlgError is raised.
     """
 
-    def __init__(self, Q, base, ridge):
+    def __init__(self, Q, base, ridge, matrix):
         self.base, self.ridge = base, ridge
-        matrix = np.empty((base.size, base.size))
         gram_kernels.gather(Q, base, base, matrix)
         self.shift = ridge * matrix.diagonal().max()
         matrix[np.diag_indices(base.size)] += self.shift

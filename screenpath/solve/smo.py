@@ -99,7 +99,7 @@ class Run:
         self.alive = np.arange(reduced.size)
         self.decided = np.zeros(reduced.size, dtype=np.int8)
         self.screened, self.primal, self.stuck = 0, np.inf, False
-        self.newton = FaceNewton(reduced.rows.plan.free, self.free)
+        self.newton = FaceNewton(reduced.rows.plan.free, self.free, reduced.rows.spaces[1])
         self.progress = Progress(PATIENCE)
         self.gap = np.inf
         self.kinks, self.floor = (

@@ -82,9 +82,11 @@ def test_a_square_follows_the_rows_in_use(monkeypatch, name):
 def test_of_few_rows_the_whole_matrix_is_kept():
     X, signs, _ = problem(200)
     rows, index = GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24), np.array([3, 9, 60])
-    assert rows.plan.whole and not rows.sharpen()
-    slots, K = rows.square.slots(index), FUNCTIONS["rbf"][1](X, X)
-    np.testing.assert_allclose(rows.square.part(slots), K[np.ix_(index, index)], rtol=1e-12)
+    K = FUNCTIONS["rbf"][1](X, X)[np.ix_(index, index)]
+    for close in (1e-6, 1e-12):  # parts of it are float32, until these do not get a solver on
+        assert rows.plan.whole
+        np.testing.assert_allclose(rows.square.part(rows.square.slots(index)), K, rtol=close)
+        assert rows.sharpen() == (close == 1e-6)
     kept = rows.matrix
     rows.forget()
     assert rows.matrix is kept  # it is that of the data, whatever the path

@@ -113,7 +113,7 @@ def test_a_factor_solves_on_other_coordinates():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(60, 20))
     Q, base = A @ A.T, np.sort(rng.choice(60, 40, replace=False))
-    factor = face_newton.Factor(Q, base, 1e-3)
+    factor = face_newton.Factor(Q, base, 1e-3, np.empty((base.size, base.size)))
     for left, joined in ((0, 0), (3, 0), (0, 4), (5, 5)):
         others = np.setdiff1d(np.arange(60), base)
         where = np.union1d(rng.choice(base, 40 - left, replace=False), rng.choice(others, joined, replace=False))

@@ -202,6 +202,7 @@ def warm_up():
         add_rows(Q, index, weights, np.zeros(2))
         add_rows_at(Q, index, weights, index, np.zeros(2))
         gather(Q, index, index, np.empty((2, 2)))
+        gather(Q, index, index, np.empty((2, 2), dtype=np.float32))
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)

@@ -9,11 +9,12 @@ import numpy as np
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.intercept import best_interval
 
-NEVER = 1e300  # stands for the gradient of a variable that cannot move that way
-# Minima and maxima of a loop vectorise only if no number is assumed to be missing; no subscript depends on them.
-EXTREMES = {*SUMS, "nnan"}
 FLAT = 1e-12  # curvature of a pair at least, over the sum of both values on the diagonal, ...
 NOTHING = 1e-300  # ... and where these are 0
+SLIGHT, LEAST = np.float32(1e-7), np.float32(1e-36)  # the same, where a pair is chosen
+ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
+FINE = np.float32(1e-3)  # violations below this are seen in smaller units
+NEVER = np.float32(-1e15)  # stands for the gradient of a variable that cannot move that way
 
 
 @kernel
@@ -37,73 +38,98 @@ def slack(t, lo, hi, beta, free):
     return left, b
 
 
-@kernel(fastmath=EXTREMES, leaf=True)
-def _rising(up):
-    """Return the place of the largest number, the first of several, and the number."""
-    most, place = -NEVER, 0
-    for k in range(up.size):
-        most = max(most, up[k])
-    for k in range(up.size):
-        if up[k] == most:
-            place = k
-            break
-    return place, most
+@kernel(leaf=True)
+def _largest(bits):
+    """Return the place of the largest number, the first of several, given the bits of float32 numbers.
 
-
-@kernel(fastmath=EXTREMES, leaf=True)
-def _falling(row, diagonal, down, own, most, gains):
-    """Return the place of the partner with which a variable gains most, that gain, and the least gradient of all.
-
-    Fan, Chen and Lin (2005): the gain to second order.
+    These are in the order of the numbers above 0, and below 0 for numbers below 0. Unlike that of numbers, their
+    maximum is one vectorised loop.
     """
-    least, best, place = NEVER, 0.0, 0
-    for k in range(down.size):
-        apart, both = max(most - down[k], 0.0), own + diagonal[k]
-        gain = apart * apart / max(both - 2.0 * row[k], FLAT * both, NOTHING)
-        gains[k] = gain
-        best, least = max(best, gain), min(least, down[k])
-    for k in range(down.size):
-        if gains[k] == best:
-            place = k
-            break
-    return place, best, least
+    most = bits[0]
+    for k in range(bits.size):
+        most = max(most, bits[k])
+    for k in range(bits.size):
+        if bits[k] == most:
+            return k
+    return 0
 
 
-@kernel(fastmath=EXTREMES, leaf=True)
-def _step(first, second, move, t, up, down):
+@kernel(fastmath=SUMS, leaf=True)
+def _gains(row, unit, diagonal, down, own, top, gains):
+    """Write what a variable gains with each partner, to second order (Fan, Chen and Lin 2005)."""
+    for k in range(down.size):
+        apart, both = max(top + down[k], ZERO), own + diagonal[k]
+        gains[k] = apart * apart / max(both - TWO * np.float32(row[k] * unit), SLIGHT * both, LEAST)
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _step(first, second, move, t, ends, scale, up, down, rises, falls):
     """Move the gradients after one variable has risen by ``move``, another fallen; the rows of the two are given."""
     for k in range(t.size):
-        change = move * first[k] - move * second[k]
-        t[k] -= change
-        up[k] -= change
-        down[k] -= change
+        t[k] -= move * first[k] - move * second[k]
+    _see(t, ends, scale, up, down, rises, falls)
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _see(t, ends, scale, up, down, rises, falls):
+    """Write by how much each gradient is above the lower and below the upper end, as far as its variable may move."""
+    least, most = ends
+    for k in range(t.size):
+        up[k] = np.float32((t[k] - least) * scale) + rises[k]
+        down[k] = np.float32((most - t[k]) * scale) + falls[k]
+
+
+@kernel
+def _ends(t, rises, falls):
+    """Return the least gradient of a variable that can fall, and the largest of one that can rise."""
+    least, most = np.inf, -np.inf
+    for k in range(t.size):
+        most = max(most, t[k]) if rises[k] == ZERO else most
+        least = min(least, t[k]) if falls[k] == ZERO else least
+    return least, most
 
 
 @kernel
 def pairs(K, lo, hi, beta, t, limit, apart):
     """Take up to ``limit`` pair steps, in place; return their number.
 
-    They end when no variable that can rise has a gradient larger by more than ``apart`` than one that can fall.
+    They end when no variable that can rise has a gradient larger by more than ``apart`` than one that can fall. Pairs
+    are chosen in float32, in units of a violation not long ago and of the largest value on the diagonal.
     """
-    size = t.size
-    diagonal, up, down, gains = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    size, unit = t.size, np.zeros(1, dtype=K.dtype)
+    diagonal, gains = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.float32)
+    up, down = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.float32)
+    rises, falls = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.float32)
     for k in range(size):
-        diagonal[k] = K[k, k]
-        up[k] = t[k] if beta[k] < hi[k] else -NEVER
-        down[k] = t[k] if beta[k] > lo[k] else NEVER
+        unit[0] = max(unit[0], K[k, k])
+        rises[k] = ZERO if beta[k] < hi[k] else NEVER
+        falls[k] = ZERO if beta[k] > lo[k] else NEVER
+    unit[0] = 1.0 / unit[0] if unit[0] > 0.0 else 1.0
+    for k in range(size):
+        diagonal[k] = K[k, k] * unit[0]
+    ends, scale = (0.0, 0.0), 0.0
     for step in range(limit):
-        i, most = _rising(up)
-        j, gain, least = _falling(K[i], diagonal, down, diagonal[i], most, gains)
-        if not most - least > apart or not gain > 0.0:
+        i, low = _largest(up.view(np.int32)), _largest(down.view(np.int32))
+        if not scale * apart < up[i] - ONE + down[low] > FINE:
+            ends = _ends(t, rises, falls)
+            if not ends[1] - ends[0] > apart:
+                return step
+            scale = 1.0 / (ends[1] - ends[0])
+            _see(t, ends, scale, up, down, rises, falls)
+            i = _largest(up.view(np.int32))
+        top = up[i] - ONE
+        _gains(K[i], unit[0], diagonal, down, diagonal[i], top, gains)
+        j = _largest(gains.view(np.int32))
+        both, rise, fall = float(K[i, i]) + float(K[j, j]), hi[i] - beta[i], beta[j] - lo[j]
+        move = min((t[i] - t[j]) / max(both - 2.0 * K[i, j], FLAT * both, NOTHING), rise, fall)
+        if not move > 0.0:
             return step
-        both, rise, fall = diagonal[i] + diagonal[j], hi[i] - beta[i], beta[j] - lo[j]
-        move = min((most - down[j]) / max(both - 2.0 * K[i, j], FLAT * both, NOTHING), rise, fall)
         beta[i] = hi[i] if move == rise else min(beta[i] + move, hi[i])
         beta[j] = lo[j] if move == fall else max(beta[j] - move, lo[j])
-        _step(K[i], K[j], move, t, up, down)
         for k in (i, j):
-            up[k] = t[k] if beta[k] < hi[k] else -NEVER
-            down[k] = t[k] if beta[k] > lo[k] else NEVER
+            rises[k] = ZERO if beta[k] < hi[k] else NEVER
+            falls[k] = ZERO if beta[k] > lo[k] else NEVER
+        _step(K[i], K[j], move, t, ends, scale, up, down, rises, falls)
     return limit
 
 
