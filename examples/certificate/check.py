@@ -239,6 +239,7 @@ class Problem:
         low = Fraction(-1) if loss in ("lad", "huber") else high - 1
         need(0 < high < 1 or loss != "quantile", "tau is not between 0 and 1")
         self.gamma = real(header, "smoothing") if self.net else Fraction(self.own)
+        need("groups" not in header, "groups of features are not known here: screenpath verify checks them")
         squared = self.name == "sparse-svm" and {"hinge": 0, "squared-hinge": 1}[header.get("loss", "hinge")]
         good = 0 <= self.gamma < (1 if loss == "svm" else math.inf) and (self.gamma or loss != "huber")
         need(good, "the smoothing is none of the loss")

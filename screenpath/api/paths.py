@@ -27,7 +27,8 @@ from screenpath.errors import DataError
 
 F = TypeVar("F", bound=Callable)
 # Keywords that are not options, those that a saved run does not record, and those of the grid.
-OWN = ("class_weight", "sample_weight", "penalty_weights", "signs", "tell", "shrinking")
+ARRAYS = ("penalty_weights", "signs", "groups")  # options that are files of a command
+OWN = ("class_weight", "sample_weight", *ARRAYS, "tell", "shrinking")
 # Keywords that accept more than the option of that name (lists, types, mappings): checked where they are used.
 WIDER = {"grid", "betas", "alphas", "dtype", "gamma", *OWN} - {"shrinking"}
 UNSAVED = {"time_limit", "jobs"}
@@ -95,15 +96,16 @@ def problem_of(model: str, X, y, keywords: dict[str, Any]) -> Problem:
     data = Given.of(X, y, what, columns, drop, missing=missing, one_hot=one_hot)
     if data.texts is not None and regression:
         raise DataError(f"{model} is a regression, the targets are texts: {data.texts[0]}, ...", "pass numbers")
-    class_weight, sample_weight, penalties, signs, tell, shrinking = (keywords.get(name) for name in OWN)
+    class_weight, sample_weight, *arrays, tell, shrinking = (keywords.get(name) for name in OWN)
+    named = dict(zip(ARRAYS, arrays, strict=True))
     given = as_options(spec, {n: value for n, value in keywords.items() if n not in OWN}, data.X.shape[1])
-    given |= {name: one for name, one in (("penalty_weights", penalties), ("signs", signs)) if one is not None}
+    given |= {name: one for name, one in named.items() if one is not None}
     weights, solver = checked_weights(data.y, sample_weight), {} if shrinking is None else {"shrinking": shrinking}
     targets, balance = _targets(spec, data), data.class_weight(class_weight)
     problem = Problem(model, given, data.X, targets, weights, balance, tell=tell, solver=solver)
     left_out = UNSAVED | GRID if spec.parameter in ("C", "lambda") else UNSAVED
     asked = {name: problem.options[name] for name in given.keys() - left_out}
-    asked |= {"class_weight": class_weight, "weights": sample_weight, "penalty_weights": penalties, "signs": signs}
+    asked |= {"class_weight": class_weight, "weights": sample_weight, **named}
     if "gamma" in asked:
         asked["gamma"] = keywords["gamma"]
     origin = Origin(model, data.X, data.written, asked, data.mark())

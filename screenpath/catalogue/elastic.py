@@ -31,6 +31,7 @@ PLANE = replace(
     help="Choose the steps so that every (alpha, beta) of the rectangle is solved to the relative gap EPS.",
 )
 WALK = (PLANE, o.NET_PENALTY, o.NONNEGATIVE, o.SIGNS, o.FIRST, o.GRID_JOBS, *SOLVING, o.CERTIFICATE)
+GROUPED = "((1 - tau) sum_g p_g ||w_g|| + tau ||w||_1)"
 MEAN = "s = sum_i s_i (without weights the number of samples)"
 
 
@@ -44,8 +45,27 @@ def _sparse_build(rows, codes, weights, options):
     check_not_zero(views)
     codes = np.asarray(codes).astype(np.int64)
     classes = 1 if codes.min() < 0 else int(codes.max()) + 1
+    if options.get("groups") is not None:
+        return _grouped(views, codes, classes, weights, options)
     width, signs = hinge_width(options), signs_of(options, views.d)
     return SparseGrid(sparse_model(views, codes, classes, width, weights, options.get("intercept"), signs=signs))
+
+
+def _grouped(views, codes, classes: int, weights, options: dict):
+    """Return the model with groups, an array of shape (d, 2); a penalised intercept is a group of its own."""
+    import numpy as np
+
+    from screenpath.problem.groups import Groups, group_model
+    from screenpath.problem.sparse_grid import SparseGrid
+
+    if classes > 1:
+        raise UsageError(f"`groups` is for two labels, and there are {classes}", "add `positive=LABEL`")
+    given = np.asarray(options["groups"])
+    if views.d > len(given):
+        given = np.vstack([given, [[given[:, 0].max() + 1.0, 1.0]]])
+    _, first, of = np.unique(given[:, 0], return_index=True, return_inverse=True)
+    groups = Groups(of.ravel().astype(np.int64), given[first, 1], options["l1_share"])
+    return SparseGrid(group_model(views, codes, hinge_width(options), weights, options.get("intercept"), groups))
 
 
 def signs_of(options: dict, d: int):
@@ -150,8 +170,34 @@ def _sparse_resolved(spec: Spec, options: dict) -> Spec:
     leave_out(options)
     hinge_width(options)  # refuses contradictions
     plain = replace(hinge_named(spec, options), rule=partial(SPARSE_RULE, first=options["first"]))
+    plain = grouped(plain, options)
     found = with_intercept(plain, options)
     return found if chosen or found is plain else replace(found, several=plain)
+
+
+def grouped(spec: Spec, options: dict) -> Spec:
+    """Return the model with the groups of the options, if any; refuse what they do not go with."""
+    if options.get("groups") is None:
+        if options.get("l1_share"):
+            raise UsageError("`l1_share` is what groups leave of the L1 norm", "add `groups=FILE`")
+        return spec
+    refused = {
+        "signs": options.get("signs") is not None, "nonnegative": options.get("nonnegative"),
+        "smoothing=0": options["smoothing"] == 0.0 and options.get("loss", "hinge") == "hinge",
+        "eps_path": options.get("eps_path") is not None, "penalty=l2": options.get("penalty") == "l2",
+        "first": options["first"] != o.FIRST.default,
+        "jobs": options.get("jobs", 1) > 1 and "folds" not in options,  # those of folds share these
+        "scheduler": options.get("scheduler") is not None,
+    }  # fmt: skip
+    for name in (name for name, given in refused.items() if given):
+        raise UsageError(f"`groups` does not support `{name}`", "leave out one of the two")
+    return replace(
+        spec, title=f"{spec.title}, with groups of features",
+        objective=spec.objective.partition("; more than two classes")[0].replace("||w||_1", GROUPED),
+        rule=Later("screen.groups", "parse_group_rule"), solver=Later("solve.groups", "make_group_solver"),
+        contradicted=Later("screen.groups", "contradicted"), streams_columns=False, walk=None,
+        kernel_modules=(*spec.kernel_modules, "groups"), columns=(*spec.columns, "n_groups_screened", "nnz_groups"),
+    )  # fmt: skip
 
 
 def _sparse_in_memory(options: dict) -> str | None:
@@ -192,7 +238,8 @@ SPARSE_SVM = Spec(
     further=None,
     score="accuracy",
     liblinear="L2R_L1LOSS_SVC_DUAL",
-    options=(o.POSITIVE, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.PAIR_GRID, o.LOSS, o.SMOOTHING, *WALK),
+    options=(o.POSITIVE, o.INTERCEPT, o.CLASS_WEIGHT, o.WEIGHTS, *o.PAIR_GRID, o.LOSS, o.SMOOTHING,
+             o.GROUPS, o.L1_SHARE, *WALK),
     resolved=_sparse_resolved,
     parameter="pair (alpha, beta)",
     example="`betas=5` `alphas=20` `jobs=2`",

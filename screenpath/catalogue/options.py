@@ -368,6 +368,18 @@ SIGNS = Option(
     about="Of the weight of each feature, of shape (d,): 1 for at least 0, -1 for at most 0, 0 for any.",
     help="Sign of the weight of each feature, one a line: 1 (at least 0), -1 (at most 0) or 0 (any).",
 )  # fmt: skip
+GROUPS = Option(
+    "groups", kind="path", metavar="FILE", python="paths", type="ArrayLike",
+    about="Group of each feature, labels of shape (d,): the penalty on it is ``beta p_g ||w_g||``, ``p_g`` the root "
+    "of its size, in place of the L1 norm.",
+    help="Group of each feature, as in `1 1 2 2 3`, or CSV feature,group[,weight]: the penalty is beta p_g ||w_g||, "
+    "p_g the weight, or the root of the group's size, in place of the L1 norm.",
+)  # fmt: skip
+L1_SHARE = Option(
+    "l1_share", 0.0, "share", metavar="TAU", stated=True, changes=True, ends=(True, False), python="paths",
+    demand="must be at least 0 and below 1",
+    help="With `groups`: share TAU of beta that stays on the L1 norm; the groups have 1 - TAU.",
+)  # fmt: skip
 FIRST = Option(
     "first", "features", "choice", "What sifs screens first; the decisions are the same.",
     choices=("features", "samples"), stated=True, changes=True, group="screening and solver", python="models",

@@ -142,6 +142,8 @@ class CvSession(Session):
             o = {**o, "penalty_weights": self.data.penalties}
         if o.get("signs") is not None:
             o = {**o, "signs": self.data.signs}
+        if o.get("groups") is not None:
+            o = {**o, "groups": self.data.groups}
         if self.spec.rows is None:
             return o
         o = load.kernel_options(o, raw)

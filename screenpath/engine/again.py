@@ -48,9 +48,10 @@ def problem_again(run: Run, path: str | tuple, **changed):
     try:
         if data.sha256 != run.record["data"]["sha256"]:
             raise DataError(f"{name_of(path)} is not the training data of {run.path}: its values differ", HINT)
-        known, found = run.record.get("identity") or {}, {"signs_sha256": None, **data.identity()}
-        for name, what in (("weights", "weights of the samples"), ("signs", "signs of the weights")):
-            if found[f"{name}_sha256"] != known.get(f"{name}_sha256"):
+        known, found = run.record.get("identity") or {}, data.identity()
+        files = {"weights": "weights of the samples", "signs": "signs of the weights", "groups": "groups of features"}
+        for name, what in files.items():
+            if found.get(f"{name}_sha256") != known.get(f"{name}_sha256"):
                 raise DataError(f"the {what} are not those of the run", f"restore the file of `{name}`")
         yield spec, options, data
         data.check()

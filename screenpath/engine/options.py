@@ -19,7 +19,7 @@ from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
 
 # Options that name files which a run reads.
-INPUTS = ("data", "test", "weights", "penalty_weights", "signs", "fold_file")
+INPUTS = ("data", "test", "weights", "penalty_weights", "signs", "groups", "fold_file")
 # Options that exclude `part`, and why.
 WHOLE = {
     "eps_path": "an eps-path finds each point from the one before",
@@ -229,7 +229,10 @@ def check_open_end(options: dict) -> None:
 
 # Of a path's options: those about data, problem and limits are taken, but for some, and a few others.
 CERTIFIED = {"data", "problem", "limits"}, {"c", "alpha", "beta", "tol", "out", "force"}
-NOT_CERTIFIED = {"penalty", "scale", "dtype", "jobs", "one_vs_rest", "one_vs_one", *(one.name for one in KERNEL)}
+NOT_CERTIFIED = {
+    "groups", "l1_share", "penalty", "scale", "dtype", "jobs", "one_vs_rest", "one_vs_one",
+    *(one.name for one in KERNEL),
+}  # fmt: skip
 
 
 def certify_options(name: str) -> tuple:

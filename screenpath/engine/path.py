@@ -26,8 +26,8 @@ def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:
 
 
 def built(spec, options: dict, data: Prepared):
-    """Return the model of a declared one on data, whose signs stand for the file that the options name."""
-    return spec.build(data.rows, data.targets, data.weights, {**options, "signs": data.signs})
+    """Return the model of a declared one on data, whose signs and groups stand for the files of the options."""
+    return spec.build(data.rows, data.targets, data.weights, {**options, "signs": data.signs, "groups": data.groups})
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from screenpath.data.files.arrays import canonical
 from screenpath.data.files.prepare import checked_penalties, checked_signs, say_nearly_constant, stored_dense
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.result import KernelPathResult, PathResult, Result, SparsePathResult
+from screenpath.inputs.groups import read_groups
 from screenpath.inputs.rows import Prepared, Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import occurring, on_columns
@@ -55,6 +56,8 @@ class Problem:
             options["penalty_weights"] = checked_penalties(options["penalty_weights"], self.width, self.columns)
         if options.get("signs") is not None:
             options["signs"] = checked_signs(options["signs"], self.width, self.columns)
+        if options.get("groups") is not None:
+            options["groups"] = read_groups(options["groups"], self.width, None, self.columns)
         self.options = options | {"matrix_memory": options["max_memory"], "tell": more.get("tell"), "width": self.width}
         self.targets, self.class_weight = targets, class_weight
         self.storage = "dense" if stored_dense(X, options["storage"], options["scale"]) else "sparse"

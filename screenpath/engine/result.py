@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from screenpath.rows.kernel_functions import KernelBlocks
 
 Place = TypeVar("Place")  # what a step is named by: its place, or in a run folder also a word
-WEIGHTS = "weights", "penalty_weights", "signs"  # options whose arrays are copied
+WEIGHTS = "weights", "penalty_weights", "signs", "groups"  # options whose arrays are copied
 TINY = 1e-300  # in place of a parameter that is 0, for what lies apart from it by a part of it
 
 

@@ -47,6 +47,7 @@ def warm_model(spec, options: dict, rows) -> None:
     own = {"rule": spec.default_rule, "solver": "auto"}
     options = {**options, **{name: other for name, other in own.items() if isinstance(options[name], Plugin)}}
     options["signs"] = None
+    options["groups"] = options.get("groups") and np.array([[0.0, 1.0]] * 3 + [[1.0, 1.0]])
     if spec.rows is not None:
         ensure_compiled(*spec.kernel_modules)
         a, index = np.ones(2), np.zeros(2, dtype=np.int64)

@@ -32,6 +32,7 @@ from screenpath.data.safe.memory import (
 from screenpath.data.words.labels import are_targets, label_number, label_text, named
 from screenpath.data.words.numerals import Spelled, number_of
 from screenpath.errors import DataError, UsageError
+from screenpath.inputs.groups import read_groups
 from screenpath.inputs.rows import Training, rows_of, shaped, with_free_bias
 from screenpath.numbers.csr import check_width, is_wide
 
@@ -297,6 +298,7 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     )
     signs = read_weights(options.get("signs"), "feature", "sign")
     known["signs"] = None if signs is None else checked_signs(signs, data.width or d, columns)
+    known["groups"] = read_groups(options.get("groups"), data.width or d, known["names"], columns)
     options = filled(options, data, source, limit, tell)
     vectors = ask_for_rows(spec, options, data, known["labels"], kept, limit)
     options = {**options, "penalty_weights": known["penalties"], "tell": tell}

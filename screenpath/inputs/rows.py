@@ -41,6 +41,7 @@ class Prepared:
     weights: np.ndarray | None  # shape (n,): class and sample weights together
     preparation: Preparation
     signs: np.ndarray | None = None  # int8: of the weights of the features that have a column
+    groups: np.ndarray | None = None  # shape (d, 2): of these features, see `inputs.groups`
 
 
 def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: str = "auto") -> Prepared:
@@ -48,7 +49,7 @@ def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: 
     X, preparation = shaped(spec, options, samples.X, storage, samples.weights)
     rows, preparation = rows_of(spec, options, X, samples.targets, preparation)
     weights = row_weights(samples.y, class_weight, samples.weights)
-    return Prepared(rows, samples.targets, weights, preparation, options.get("signs"))
+    return Prepared(rows, samples.targets, weights, preparation, options.get("signs"), options.get("groups"))
 
 
 def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
@@ -128,6 +129,7 @@ class Training(Prepared):
         numbers = [label for label in self.sides if label != "rest"] if isinstance(self.label_texts, Spelled) else []
         penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
         signs = None if self.signs is None else hashlib.sha256(self.signs.astype(np.float64).tobytes()).hexdigest()
+        groups = None if self.groups is None else hashlib.sha256(self.groups.tobytes()).hexdigest()
         return {
             "data_sha256": self.sha256,
             "weights_sha256": self.weights_sha256,
@@ -135,6 +137,7 @@ class Training(Prepared):
             **({"labels": finite(self.labels)} if numbers and are_texts(numbers) else {}),
             **({} if penalties is None else {"penalty_sha256": penalties}),
             **({} if signs is None else {"signs_sha256": signs}),
+            **({} if groups is None else {"groups_sha256": groups}),
         }
 
     def description(self) -> dict:

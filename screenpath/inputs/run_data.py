@@ -191,11 +191,11 @@ def support_of(run: Run, step: dict, training: str | tuple | Support | None = No
     if isinstance(training, Support):
         rows = training.rows.toarray() if dense and sp.issparse(training.rows) else training.rows
         return replace(training, rows=rows)
-    coefficients, intercept = run.deciding(step)
+    coefficients, intercepts = run.deciding(step)
     support = np.flatnonzero(coefficients.any(axis=0))
     coefficients = coefficients[:, support].T if run.voting else coefficients[0, support]
     rows = training_rows(run, training, support, dense)
-    intercept = intercept if run.voting else float(intercept[0])
+    intercept = intercepts if run.voting else float(intercepts[0])
     return Support(_function(run), run.preparation, rows, coefficients, intercept)
 
 

@@ -274,7 +274,7 @@ class SparseModel(SparseSums):
         """
         lengths = np.linalg.norm(self.weigh(theta).reshape(self.classes, self.n), axis=1) + 1e-150
         errors = self.rounding.column * np.outer(lengths, self.feature_norm).ravel() + 8.0 * TINY
-        most = OUTWARD * float(np.max(self.outward(u) + slack + errors, initial=0.0))
+        most = OUTWARD * self.dual_norm(u, slack + errors)
         if most <= WITHIN * self.beta:
             return theta, u, slack, most
         if not most < np.inf:
@@ -301,7 +301,7 @@ class SparseModel(SparseSums):
             At ``alpha = 0``, a bound on the largest ``|u_j|``.
         """
         u, u_slack = sums
-        penalty = kernels.feature_terms(w, u, self.signs, features, self.feature_norm, alpha, self.beta)
+        penalty = self.penalty_terms(w, u, features, alpha)
         w_sq, w_l1, kink, lag_sq, lag_w, reach, active, nonzero = penalty
         terms = (*samples, w_sq, w_l1, kink, lag_sq, lag_w, nonzero)
         found = SparseCertificate(
@@ -311,6 +311,10 @@ class SparseModel(SparseSums):
         )  # fmt: skip
         self.rounding.finish(found, reach, active, most)
         return found
+
+    def penalty_terms(self, w: np.ndarray, u: np.ndarray, features: np.ndarray, alpha: float) -> tuple:
+        """Return what a certificate needs of the penalty, see ``kernels.problem.sparse.feature_terms``."""
+        return kernels.feature_terms(w, u, self.signs, features, self.feature_norm, alpha, self.beta)
 
     def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
         return sharpened(self, certificate, tol)
@@ -323,7 +327,7 @@ class SparseModel(SparseSums):
     def _known(self, alpha: float, w, theta) -> SparseCertificate:
         """Return the certificate of a pair, in twice the precision if its gap is mostly rounding."""
         found = self.certify(alpha, w, theta)
-        return sharpened(self, found, FINE) if found.rounding > 0.5 * found.gap else found
+        return self.sharpened(found, FINE) if found.rounding > 0.5 * found.gap else found
 
     def no_worse(self, alpha: float, certificate: SparseCertificate, reference: SparseCertificate) -> SparseCertificate:
         null = self.null_loss
@@ -397,7 +401,7 @@ class SparseModel(SparseSums):
         if self._closed is None:
             touched, shrunk, error = self.rows.touched, self.shrunk(self.u_top), self.ones_error
             scores = self.scores(shrunk).reshape(self.classes, self.n)
-            if np.all(self.outward(self.u_top) + error <= self.beta):
+            if self.dual_norm(self.u_top, error) <= self.beta:
                 self._closed = 0.0, False
             else:
                 off = 2.0 * (self.rounding.row * accurate.norm(shrunk) + accurate.norm(error))

@@ -68,6 +68,10 @@ class SparseSums(PathModel):
         """Return how far ``u`` goes towards weights that their signs allow, see ``kernels.problem.sparse.outward``."""
         return np.where(self.signs == 0, np.abs(u), np.where(self.signs < 0, -u, u))
 
+    def dual_norm(self, u: np.ndarray, errors: np.ndarray) -> float:
+        """Return the dual norm of the penalty over ``beta``, at most, of sums ``u`` that are off by ``errors``."""
+        return float(np.max(self.outward(u) + errors, initial=0.0))
+
     def column_sums(self, psi: np.ndarray) -> np.ndarray:
         """Return ``X' psi / n`` over all features, shape (classes * d,); one data pass a class."""
 

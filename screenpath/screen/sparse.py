@@ -112,7 +112,7 @@ def screen(
     what = samples, features and balls, features_first
     model.reach = 0.0
     if (samples or what[1]) and alpha > 0.0:
-        regions = _regions(model, reference, alpha)
+        regions = regions_of(model, reference, alpha)
         if not finite(regions):
             return at
         if what[1] and regions.second_sq <= regions.first_sq:
@@ -146,7 +146,7 @@ def by_a_move(model, at: SparseScreened, point, alpha: float, worth: float = mov
         point = model.certify(alpha, point.w, point.theta, point)
     bounds, low, high, root, theta = model.rounding, model.low, model.high, math.sqrt(model.mass), point.theta
     most, more = point.gap, 0.0
-    if alpha > 0.0:  # the gap of the pair bounds its distance from the optimum too, see `_regions`
+    if alpha > 0.0:  # the gap of the pair bounds its distance from the optimum too, see `regions_of`
         rest, lag_sq, error = bounds.parts(point, alpha)
         most, more = rest + 0.25 * lag_sq + 2.0 * error, model.gamma
     # Margins that are off by T in all change the losses' terms by that at most, a dual point that is, the squares.
@@ -225,7 +225,8 @@ def contradicted(model, accurate, alpha: float, decided: np.ndarray) -> int:
     return int(np.sum(counts & (proven * duals < 0)) + np.sum((zeroed != 0) & (np.abs(accurate.w) > radius)))
 
 
-def _regions(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
+def regions_of(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
+    """Return the balls that :func:`screen` speaks of; without ``paper`` that of the gap alone for the dual."""
     n, gamma, bounds = model.n, model.gamma, model.rounding
     rest, lag_sq, error = bounds.parts(ref, alpha)
     # The gap is rest + lag_sq / 2, and ||w0 - w_theta||^2 = lag_sq / alpha. What rounding does to the latter is below
@@ -302,7 +303,7 @@ def tighten(model, at: SparseScreened, point, alpha: float) -> int:
 
 def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
     """Screen as :func:`tighten`; return the triggerings."""
-    regions = _regions(model, point, alpha, paper=False)
+    regions = regions_of(model, point, alpha, paper=False)
     if not finite(regions):
         return np.empty((0, 2), dtype=np.int64)
     return _run(model, point, at, regions, (True, True, True))

@@ -320,4 +320,7 @@ def header_of(model: str, options: dict, data) -> dict:
         named["signs"] = np.ones(data.shape[1] if preparation.columns is None else preparation.columns.size)
     elif data.signs is not None:
         named["signs"] = data.signs.astype(np.float64)
+    if data.groups is not None:
+        header["l1_share"] = options["l1_share"]
+        named |= {"groups": data.groups[:, 0].copy(), "group_weights": data.groups[:, 1].copy()}
     return header | {name: np.asarray(array) for name, array in named.items() if array is not None}

@@ -256,6 +256,9 @@ class Pair:
         """Return the features' part of the gap, how it grows with a move of u; ``w - u`` and bounds of its errors."""
         w, alpha, (u, rest, off) = self.weights, self.alpha, self.u
         off = off + UP * self.model.inexact * (np.abs(u) + np.abs(rest))
+        if self.model.groups is not None:
+            slack = UP * (off + 4.0 * UNIT * (np.abs(u) + np.abs(rest)))
+            return *self.model.groups.columns(w, u + rest, slack, alpha, self.beta), u + rest, slack
         cells, signs = Cells(-math.inf, math.inf, alpha, self.beta), self.model.signs
         if alpha and signs.any():
             cells = cells._replace(lo=np.where(signs > 0.0, 0.0, -math.inf), hi=np.where(signs < 0.0, 0.0, math.inf))
@@ -322,7 +325,8 @@ class Pair:
     def _within(self, plain: float, shift: float, square: float) -> float:
         """Return the gap of the multiple of the dual point whose ``|u|`` is at most beta; ``plain`` without it."""
         (u, rest, off), (value, error), own = self.u, self.primal, self.model.own
-        most = UP * UP * (float(np.max(self.model.outward(u + rest) + off, initial=0.0)) + shift)
+        least = 1.0 if self.model.groups is None else min(self.model.groups.least, 1.0)
+        most = UP * UP * (self.model.dual_norm(u + rest, off) + shift / least)
         if not own and most <= self.beta:
             return plain
         part = self.ratio * fsum(self.squares) if own else 0.0  # of a point in the file it is not less than 0
@@ -340,6 +344,8 @@ class Pair:
         """Return the penalty, and a bound of its error in addition to a few units of it."""
         w = self.weights
         value = 0.5 * self.alpha * fsum(w * w) + (self.beta * fsum(np.abs(w)) if self.beta else 0.0)
+        if self.model.groups is not None:
+            value = 0.5 * self.alpha * fsum(w * w) + fsum(np.concatenate(self.model.groups.terms(w, self.beta)))
         return value, TINY * w.size if np.any(w) else 0.0
 
     @property

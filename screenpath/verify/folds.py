@@ -40,6 +40,7 @@ LOSSES = ("mae", "mse", "pinball", "r2")
 CLASSES = ("accuracy", "balanced-accuracy", "f1", "auc")
 TIES = 1e-4  # times the median size of a form, or 1: forms that are nearer may count as equal in an auc
 Ends = tuple[float, float]
+SHARED = "columns", "signs", "groups", "group_weights"  # arrays that are of features, not of rows
 
 
 def some(blocks, rows: np.ndarray):
@@ -174,7 +175,7 @@ class Folds:
 
     def _check_fold(self, own: dict, entries: list, rows: list) -> None:
         name, main, held = f"repeat {own['repeat']}, fold {own['fold']}", self.problem.header, own["held_out"]
-        shared = {key: value for key, value in main.items() if not isinstance(value, np.ndarray) or key == "columns"}
+        shared = {key: value for key, value in main.items() if not isinstance(value, np.ndarray) or key in SHARED}
         header = {**shared, **{key: own[key] for key in ("scale", "shift", "fill", "weights") if key in own}}
         source = open_data(self.data, header, 1 << 12)
         part, problem = Part(source, np.setdiff1d(np.arange(source.n), held)), copy.copy(self.problem)

@@ -31,6 +31,7 @@ import numpy as np
 from screenpath.errors import DataError
 from screenpath.verify.data import Block, signs_of, weights_error, weights_of
 from screenpath.verify.exact import UNIT, UP, Cells, fsum, two_sum
+from screenpath.verify.groups import Groups
 
 BOXES = ("svm", "lad", "quantile", "svr")
 NETS = ("sparse-svm", "huber", "sparse-lad", "sparse-quantile", "sparse-svr")
@@ -80,16 +81,17 @@ class Model:
         self.parts_each = 2 if self.loss == "svr" else self.nodes
         self.inexact = self._inexact()
         # Part of the primal value to which a claimed gap is read.
-        self.digits = OWN_DIGITS if self.own else FREE_DIGITS if self.free or self.kernel else 0.0
+        self.digits = OWN_DIGITS if self.own or "groups" in header else FREE_DIGITS if self.free or self.kernel else 0.0
         self.samples, self.samples_tail = self._samples(header.get("weights"))
         self._refuse(labels, source.d)
+        self.groups = self._groups()
         signs = header["signs"] if not self.box and "signs" in header else np.zeros(self.penalised)
         # Signs that penalised weights have to have, 0 for any: of features, and then of a bias.
         self.signs = np.tile(np.append(signs, np.zeros(self.penalised - signs.size)), self.nodes)
 
     def _refuse(self, labels: dict, d: int) -> None:
         header, kernel, sizes = self.header, self.kernel, {"weights": self.n, "scale": d, "shift": d, "fill": d}
-        sizes |= {} if self.box else {"signs": d}
+        sizes |= {} if self.box else {"signs": d, "groups": d, "group_weights": d}
         arrays = [(header[name], size) for name, size in sizes.items() if name in header]
         good = all(array.dtype == np.float64 and array.size == size for array, size in arrays)
         good &= header.get("columns", np.int64()).dtype == np.int64
@@ -110,6 +112,20 @@ class Model:
             raise DataError("the certificate's options are not those of a sparse SVM of several classes")
         if not several and self.name == "sparse-svm" and not labels:
             raise DataError("the certificate's options are not those of a sparse SVM of two classes")
+
+    def _groups(self) -> Groups | None:
+        """Return the groups of features that the penalty is on, if any."""
+        header = self.header
+        if not {"groups", "group_weights", "l1_share"} & set(header):
+            return None
+        of, weights, share = header["groups"], header["group_weights"], header["l1_share"]
+        good = self.name == "sparse-svm" and self.nodes == 1 and "signs" not in header and type(share) is float
+        if not (good and 0.0 <= share < 1.0 and of.size == weights.size and 0 <= self.penalised - of.size <= 1):
+            raise DataError("the certificate's groups are not those of a sparse SVM of two classes")
+        found = Groups(of, weights, share, self.penalised)
+        if not found.right:
+            raise DataError("the certificate's groups have weights that are none, or two of one group")
+        return found
 
     def _loss(self) -> tuple[float, float, float]:
         """Return ends and curve of the loss of a row of weight 1."""
@@ -222,6 +238,12 @@ class Model:
         if not self.box and np.any(rows[:, : self.penalised].ravel() * self.signs < 0.0):
             raise DataError(f"step {entry['step']}: a weight has another sign than the certificate asks for")
         return rows
+
+    def dual_norm(self, u: np.ndarray, off: np.ndarray) -> float:
+        """Return the dual norm of the penalty over beta, at most, of sums that are off by ``off``."""
+        if self.groups is not None:
+            return self.groups.dual_norm(np.abs(u) + off)
+        return float(np.max(self.outward(u) + off, initial=0.0))
 
     def outward(self, u: np.ndarray) -> np.ndarray:
         """Return how far ``u`` goes towards weights that their signs allow: ``|u|``, or only one side of it."""

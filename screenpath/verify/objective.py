@@ -20,6 +20,7 @@ for _name in ("lad", "quantile", "svr"):
         f"min 1/s sum_i s_i {_loss} + alpha/2 ||w||^2 + beta ||w||_1, s = sum_i s_i (without weights the number of "
         f"samples){_terms and ', t_i'}{_terms}"
     )
+GROUPED = "((1 - tau) sum_g p_g ||w_g|| + tau ||w||_1)"
 EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm had one loss, without an intercept
     "l1svm": "min 1/2 sum_i max(0, 1 - y_i (x_i.w + b))^2 + lambda ||w||_1",
     "sparse-svm": "min 1/n sum_i l(1 - y_i x_i.w) + alpha/2 ||w||^2 + beta ||w||_1, l the hinge smoothed by gamma; "
@@ -30,9 +31,11 @@ EARLIER = {  # of runs of 0.1.0 from before these models had weights; sparse-svm
 def objective_of(header: dict, penalties: bool, written: object = None) -> str:
     """Return the objective as run.json writes it; ``written`` tells which of several texts it is."""
     text, free = OBJECTIVES[header["model"]], header.get("intercept") == "free"
-    sparse = header["model"] == "sparse-svm"
+    sparse, groups = header["model"] == "sparse-svm", "groups" in header
+    if groups:
+        text = text.partition("; more than two classes")[0].replace("||w||_1", GROUPED)
     later = penalties or "weights" in header or sparse and ("loss" in header or free or header["smoothing"] == 0.0)
-    if not later and written == EARLIER.get(header["model"]):
+    if not (later or groups) and written == EARLIER.get(header["model"]):
         return EARLIER[header["model"]]
     if sparse:
         smoothed = "l(t) = max(0, t)" if header["smoothing"] == 0.0 else "l the hinge smoothed by gamma"

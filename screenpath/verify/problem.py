@@ -16,6 +16,7 @@ import numpy as np
 
 from screenpath.verify.data import ROUNDINGS, filled, usual
 from screenpath.verify.exact import UNIT, ColumnSums, gamma
+from screenpath.verify.groups import read_groups
 from screenpath.verify.objective import objective_of
 from screenpath.verify.table import features
 
@@ -49,6 +50,7 @@ class Problem:
         self.penalties = self._numbers("penalty_weights", data["n_features"], penalties, header.get("columns"))
         signs = (record.get("identity") or {}).get("signs_sha256")
         self.signs = self._numbers("signs", data["n_features"], signs, header.get("columns"))
+        self.groups = self._groups(data, header.get("columns"))
 
     def _numbers(self, name: str, count: int, digest: str | None, columns=None) -> np.ndarray | None:
         """Return the numbers of a file that an option names; without it, what hangs on it is not known.
@@ -69,6 +71,17 @@ class Problem:
     def several(self) -> str:
         """Return how more than two labels are told apart; empty where they are not."""
         return "one_vs_one" if self.header.get("one_vs_one") else "all" * (self.header["model"] == "sparse-svm")
+
+    def _groups(self, data: dict, columns) -> np.ndarray | None:
+        """Return number and weight of each feature's group, as the file of the options has them."""
+        path, names = self.options.get("groups"), feature_names(data["table"]) if data.get("table") else []
+        for folder in [Path(), *self.folders] if isinstance(path, str) else []:
+            if (folder / path).exists():
+                found = read_groups(folder / path, data["n_features"], names)
+                return found if found is None or columns is None else found[:, columns]
+        if path is not None:
+            self.unknown.add(("options", "groups"))
+        return None
 
     def roundings(self) -> int:
         """Return how often a weight was rounded: a number that options or file give was not, a product of two was."""
@@ -125,6 +138,10 @@ class Problem:
         wanted = np.ones(signs.size) if self.options.get("nonnegative") else wanted
         if ("options", "signs") not in self.unknown and not np.array_equal(signs, wanted):
             found.append("the certificate's signs are not those of the options")
+        groups = [header.get(name, np.empty(0)) for name in ("groups", "group_weights")]
+        given = np.empty((2, 0)) if self.groups is None else self.groups
+        if ("options", "groups") not in self.unknown and not all(map(np.array_equal, groups, given)):
+            found.append("the certificate's groups are not those of the options")
         if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":
             self.unknown |= {("preparation", "scale"), ("preparation", "shift")}
         else:
@@ -187,6 +204,7 @@ class Problem:
         cells = (table or {}).get("cells", {})
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
         found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
+        found["l1_share"] = header.get("l1_share", 0.0)
 
         def is_bias(value):
             return value * value == kernel["constant"] if kernel and not free else value == bias
@@ -212,7 +230,7 @@ class Problem:
             "intercept": is_intercept,
             "loss": header.get("loss", "hinge"),
             "nonnegative": lambda value: value == ("signs" in header) or self.options.get("signs") is not None,
-            **({} if ("options", "signs") in self.unknown else {"signs": lambda value: True}),
+            **{one: lambda value: True for one in ("signs", "groups") if ("options", one) not in self.unknown},
             "scale": header["scaling"],
             "zero_based": data["zero_based"],
             "certificate": True,
@@ -290,6 +308,8 @@ class Problem:
             self.unknown.add(("identity", "penalty_sha256"))
         if "signs" in header and "signs_sha256" in record["identity"]:
             found["signs_sha256"] = digest_of(header["signs"])
+        if "groups" in header and "groups_sha256" in record["identity"]:
+            found["groups_sha256"] = digest_of(np.column_stack([header["groups"], header["group_weights"]]))
         own = {("identity", f"{name}_sha256") for name in ("rule", "solver")}  # files of the user's, which are not here
         self.unknown |= {place for place in own if place[1] in record["identity"]}
         if "folds" in self.options:  # verify.folds compares them

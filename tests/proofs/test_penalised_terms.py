@@ -237,7 +237,7 @@ def test_the_regions_of_sifs(alpha, coarse):
         certificate(apart_sq=9.0, t_error=0.4),
         certificate(off=0.3, cost=0.02),
     ):
-        r = rules._regions(sparse_model(b), c, alpha)
+        r = rules.regions_of(sparse_model(b), c, alpha)
         rest, lag_sq, error = parts_of(b, c, alpha)
         moved = (math.sqrt(0.7) * math.sqrt(c.lag_sq) + c.u_error) / alpha
         primal = math.sqrt((rest + lag_sq / 4 + 2.0 * error) / alpha) + moved / 2
@@ -257,14 +257,14 @@ def test_the_regions_of_sifs(alpha, coarse):
         assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.kink_part) + r.theta_part + 1.0))
         model = sparse_model(b)
         model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
-        exact = rules._regions(model, c, alpha)
+        exact = rules.regions_of(model, c, alpha)
         assert (exact.scale, exact.primal_sq) == pytest.approx((r.scale, r.primal_sq))
         assert not exact.paper and rules.finite(exact)
     below = certificate(lag_sq=0.0, loss_slack=0.0, kink=0.0, floor=0.0, apart_sq=300.0, t_error=0.0)
-    second = rules._regions(sparse_model(b), below, 0.7).second_sq
+    second = rules.regions_of(sparse_model(b), below, 0.7).second_sq
     assert second == pytest.approx(b.grown * 0.25 * 300.0)  # a square below 0 counts as 0
-    assert not rules.finite(rules._regions(sparse_model(b), certificate(theta_sq=math.inf), alpha))
-    assert not rules.finite(rules._regions(sparse_model(b), certificate(t_error=math.nan), alpha))
+    assert not rules.finite(rules.regions_of(sparse_model(b), certificate(theta_sq=math.inf), alpha))
+    assert not rules.finite(rules.regions_of(sparse_model(b), certificate(t_error=math.nan), alpha))
 
 
 def test_what_the_triggerings_are_given(monkeypatch):
@@ -294,7 +294,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
         (True, 4.0, False, 0.0),
     ):  # fmt: skip
         r = rules.kernels.Regions(1.1 if finite else math.inf, 2.2, -0.3, 1.4, 5.5, second_sq, 7.7, 9.9, True)
-        monkeypatch.setattr(rules, "_regions", lambda *a, r=r, **how: r)
+        monkeypatch.setattr(rules, "regions_of", lambda *a, r=r, **how: r)
         found = rules.screen(model, ref, 0.5, True, features, True, alone=False)
         assert model.reach == reach and len(given) == finite and (found is at) != finite
         given.clear()

@@ -133,10 +133,10 @@ def attack(seeds, make=labelled) -> tuple[int, int]:
 
 def shrink(monkeypatch, factor: float, *names: str, **fixed) -> None:
     """Make these parts of every region smaller by a factor, and others what they are given as."""
-    whole = rules._regions
+    whole = rules.regions_of
 
     def less(*given, **more):
         found = whole(*given, **more)
         return found._replace(**{name: factor * getattr(found, name) for name in names}, **fixed)
 
-    monkeypatch.setattr(rules, "_regions", less)
+    monkeypatch.setattr(rules, "regions_of", less)

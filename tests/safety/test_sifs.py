@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from screenpath.kernels.screen import move
 from screenpath.problem.sparse import SparseModel
 from screenpath.rows.views import Views
-from screenpath.screen.sparse import _regions, parse_sparse_rule, screen
+from screenpath.screen.sparse import parse_sparse_rule, regions_of, screen
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.safety.sparse_attack import references, solved
@@ -28,7 +28,7 @@ def test_regions_contain_the_optimum(classes, size):
         for alpha in (start, 0.99 * start, 0.8 * start, 1.2 * start):
             best = solved(model, alpha)
             for reference in references(model, start, rng):
-                r = _regions(model, reference, alpha)
+                r = regions_of(model, reference, alpha)
                 first = r.kink_part * model.ones + r.theta_part * reference.theta
                 slack = 1.0 + 1e-5
                 assert np.sum((best.w - r.scale * reference.w) ** 2) <= slack * r.primal_sq + 1e-12 * best.w_sq
