@@ -186,7 +186,7 @@ def grouped(spec: Spec, options: dict) -> Spec:
         "smoothing=0": options["smoothing"] == 0.0 and options.get("loss", "hinge") == "hinge",
         "eps_path": options.get("eps_path") is not None, "penalty=l2": options.get("penalty") == "l2",
         "first": options["first"] != o.FIRST.default,
-        "jobs": options.get("jobs", 1) > 1 and "folds" not in options,  # those of folds share these
+        "jobs": options.get("jobs", 1) > 1 and "folds" not in options,  # those share the folds
         "scheduler": options.get("scheduler") is not None,
     }  # fmt: skip
     for name in (name for name, given in refused.items() if given):

@@ -185,9 +185,11 @@ class _Run:
         Z = Z.multiply(roots[:, None]).tocsr() if sp.issparse(Z) else roots[:, None] * Z
         m.rows.touched += Z.shape[0] * Z.shape[1]
         Z = Z.toarray() if sp.issparse(Z) else Z
-        if m.intercept and inside.any():
+        if m.intercept and np.any(roots):  # rows without weight have no part in it
             Z = Z - np.outer(roots, roots @ Z) / float(roots @ roots)
         H = Z.T @ Z
+        if not np.all(np.isfinite(H)):
+            return False
         ridge = self.alpha + 1e-13 * float(np.trace(H)) / max(w.size, 1)
         H[np.diag_indices(w.size)] += ridge
         gradient = self.alpha * w - self.u[chosen]

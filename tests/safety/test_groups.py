@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from screenpath import sparse_svm_path
 from screenpath.problem.groups import Groups, group_model
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
@@ -76,6 +77,18 @@ def attack(seeds) -> tuple[int, int]:
 def test_no_decision_is_unsafe():
     decided, wrong = attack(range(wide(40, 400)))
     assert decided > wide(10_000, 100_000) and wrong == 0
+
+
+def test_rows_without_weight_and_few_rows_are_no_obstacle():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(5, 12)), int(rng.integers(8, 24))
+        X, weights = rng.normal(size=(n, d)) * 10.0 ** rng.choice([-8, 0, 8]), rng.integers(0, 3, size=n).astype(float)
+        weights[:2] = 1.0
+        y = np.where(np.arange(n) % 2, -1, 1)
+        groups = rng.integers(0, 3, size=d)
+        path = sparse_svm_path(X, y, groups=groups, l1_share=0.5, betas=2, alphas=3, sample_weight=weights)
+        assert all(step.status == "certified" for step in path.steps), seed
 
 
 def test_a_reference_is_restored_byte_for_byte():
