@@ -25,7 +25,8 @@ from screenpath.kernels.rows.matrix import dot, listed_products, matrix_of
 from screenpath.kernels.rows.newton_system import _factorise, inner
 from screenpath.kernels.walk.compiled_types import Problem
 
-SCANNED = 128  # deadlines that are compared at a time
+SCANNED = 16  # deadlines of which the first is noted
+COPIED = 128  # rows that are copied as columns at a time
 BETWEEN = 2  # side of a row that is at neither end, outside of a working set
 OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
 # Of the state: what w has moved, versions kept, length of the last step's move, and how far its working set went; then
@@ -156,8 +157,8 @@ def _columns(dense, first, middle, scales, part):
 def metric_of(X, middle, scales):
     """Return ``R`` of ``R'R``, the second moments of rows as in :func:`measure`, and a little more."""
     n, d = X.dense.shape
-    moments, part = np.zeros((d, d)), np.empty((d, SCANNED))
-    for first in range(0, n, SCANNED):
+    moments, part = np.zeros((d, d)), np.empty((d, COPIED))
+    for first in range(0, n, COPIED):
         _columns(X.dense, first, middle, scales, part)
         for j in range(d):
             for k in range(j + 1):
@@ -177,17 +178,17 @@ def measure_by(X, middle, scales, more, metric, sizes):
 
     Their rounding is that of another ``R``, relatively as small: for :func:`distance` to count.
     """
-    part, squares = np.empty((scales.size, SCANNED)), np.empty(SCANNED)
-    for first in range(0, sizes.size, SCANNED):
+    part, squares = np.empty((scales.size, COPIED)), np.empty(COPIED)
+    for first in range(0, sizes.size, COPIED):
         count = _columns(X.dense, first, middle, scales, part)
         squares[:] = more
         for j in range(scales.size):
             own = part[j]
             for k in range(j):
                 weight, other = metric[k, j], part[k]
-                for r in range(SCANNED):
+                for r in range(COPIED):
                     own[r] -= weight * other[r]
-            for r in range(SCANNED):
+            for r in range(COPIED):
                 own[r] /= metric[j, j]
                 squares[r] += own[r] * own[r]
         for r in range(count):
