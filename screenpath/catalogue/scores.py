@@ -20,10 +20,10 @@ CLASSIFICATION, REGRESSION = "classification", "regression"
 
 
 def decided(products, targets) -> tuple[np.ndarray, np.ndarray]:
-    """Return predicted and true class numbers; 0 and 1 for signs."""
+    """Return predicted and true class numbers; whether they are above 0 for signs."""
     if products.ndim == 2:
         return products.argmax(axis=1), np.asarray(targets)
-    return (products > 0.0).astype(np.int64), (np.asarray(targets) > 0.0).astype(np.int64)
+    return products > 0.0, np.asarray(targets) > 0.0
 
 
 def pairs_of(labels: int | list) -> list[tuple]:
@@ -44,6 +44,8 @@ def votes(forms: np.ndarray) -> np.ndarray:
 
 
 def mean(values, weights=None) -> float:
+    if weights is None and values.dtype == bool and values.size:  # the same number, sooner
+        return np.count_nonzero(values) / values.size
     return float(np.mean(values) if weights is None else np.average(values, weights=weights))
 
 

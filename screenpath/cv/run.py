@@ -102,7 +102,7 @@ def fold_path(
         forms = spec.of_each_class(products)
         score, *further = (one.function(forms, targets, held_weights) for one in (task.score, *task.further))
         more = zip((one.column for one in task.further), further, strict=True)
-        cells = {name: getattr(step, name) for name in COLUMNS}
+        cells = {name: step.cells[name] for name in COLUMNS}
         rows.append({**step.parameters, "score": score, **dict(more), **cells})
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]

@@ -92,7 +92,9 @@ class CvSession(Session):
         alone = {**o, "scheduler": None, "folds_at_once": o["jobs"]}
         self.take(load.load_training(self.spec, alone, self.console.say, raw))
         self.ids = raw.ids
-        self.samples = Samples(raw.X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
+        sparse = self.data.rows.sparse or self.spec.rows is not None or o["missing"] is not None or in_force()
+        X = raw.X if sparse else raw.X.toarray()  # what folds are cut from: once, where there is memory
+        self.samples = Samples(X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
         names = (o["score"] or "").split(",")

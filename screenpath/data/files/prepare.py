@@ -16,6 +16,7 @@ from screenpath.numbers.csr import Csr, is_sparse, on_columns, spread, with_cons
 from screenpath.numbers.rounding import UNIT, gamma
 
 SCALES = ("none", "maxabs", "standard", "l2")
+BESIDE = 16  # rows that are compared at a time
 CHUNK_CELLS = 1 << 17  # cells of dense rows processed at a time: they fit in the processor's cache
 DENSE_FROM = 0.3  # density from which dense rows are smaller or clearly faster than CSR (12 bytes a stored value)
 VALUES = 1 << 18  # sparse values processed at a time
@@ -201,8 +202,8 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
             here = given[start : start + len(rows)]
             dense_sum(rows, here, total, 0, len(rows))
             counted = rows if here.all() else rows[here > 0.0]
-            np.minimum(low, counted.min(axis=0, initial=np.inf), out=low)
-            np.maximum(high, counted.max(axis=0, initial=-np.inf), out=high)
+            np.minimum(low, _by_column(np.min, counted, np.inf), out=low)
+            np.maximum(high, _by_column(np.max, counted, -np.inf), out=high)
         count = given.sum()
         mean, constant = total / count, low == high
         close = ~constant & (high - low <= CLOSE * np.maximum(np.abs(low), np.abs(high)))
@@ -211,7 +212,7 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
             here, apart = given[start : start + len(rows)], rows - centre
             if close.any():
                 dense_sum(apart, here, first, 0, len(rows))
-            dense_sum(np.square(apart), here, squares, 0, len(rows))
+            dense_sum(np.square(apart, out=apart), here, squares, 0, len(rows))
         first, squares = np.where(close, first / count, 0.0), squares / count
         spread = np.sqrt(np.maximum(squares - np.square(first), 0.0))
     bad = np.flatnonzero(~np.isfinite(spread) & ~constant)
@@ -223,6 +224,13 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
         )
     nearly = np.flatnonzero(nearly_constant(low, high))
     return centre + first, np.where(constant | (spread == 0.0), 1.0, spread), nearly if nearly.size else None
+
+
+def _by_column(extreme, rows, start: float) -> np.ndarray:
+    """Return the extreme value of each column: of many rows side by side, which takes a third of the time."""
+    d, whole = rows.shape[1], len(rows) // BESIDE * BESIDE
+    most = extreme(rows[:whole].reshape(whole // BESIDE, BESIDE * d), axis=0, initial=start).reshape(BESIDE, d)
+    return extreme(np.vstack([most, rows[whole:]]), axis=0, initial=start)
 
 
 def nearly_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
