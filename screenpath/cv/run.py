@@ -27,11 +27,15 @@ from screenpath.data.safe.memory import F8, Bytes, MemoryLimit, code_is_loaded, 
 from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
+from screenpath.problem.unread import MANY
 from screenpath.rows.cluster import in_order
 from screenpath.store.certificates import Frames, fold_frame
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
+from screenpath.walk.sample import beside
 from screenpath.walk.step import verdict
 from screenpath.walk.workers import Workers, follow_parent, workers
+
+NEAR = 0.05  # part of w that a fold's first solution may be away from that of all rows
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Task:
     shares: bool = True  # whether folds in one process may share what they compute alike
     further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
     alone: Callable | None = None  # leave out each row of the one fold, see ``cv.alone``; it hears of a long wait
+    # C, and coefficients and intercept in the units of the file: of a solution on all rows, for folds to begin beside
+    beside: tuple[float, np.ndarray, float] | None = None
 
 
 def fold_path(
@@ -75,7 +81,7 @@ def fold_path(
     held_weights = None if samples.weights is None else samples.weights[split.held_out]
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
-    reference, kept = None, [] if saved is None else list(saved.products)
+    reference, began, kept = None, 0.0, [] if saved is None else list(saved.products)
     frames, proofs = Frames(path.model, lone=True), [fold_frame(split, data)] if task.proves else []
     if saved is not None:
         rows, held_out, proofs = list(saved.rows), saved.held_out, list(saved.proofs)
@@ -85,6 +91,11 @@ def fold_path(
             reference = restore_walk(path.model, path.screening, saved.state, grid[len(rows) - 1])
         except ValueError as error:
             raise damaged(file and file.path, error) from None
+    elif task.beside is not None and path.model.size >= MANY and task.beside[0] == path.grid[0]:
+        C, *solution = task.beside
+        w, before = data.preparation.modelled(*solution)[: data.rows.d], data.rows.touched
+        reference = beside(path.model, C, w, NEAR * w)
+        began = (data.rows.touched - before) / data.rows.n
     sure = len(rows)  # a path goes on after a step with a certificate
     for step, certificate in path.walk(reference, len(rows)):
         # A solve that the deadline cut short is dropped: a resumed run must repeat it with the same numbers.
@@ -104,6 +115,8 @@ def fold_path(
         more = zip((one.column for one in task.further), further, strict=True)
         cells = {name: step.cells[name] for name in COLUMNS}
         rows.append({**step.parameters, "score": score, **dict(more), **cells})
+        if len(rows) == 1:
+            rows[0]["passes"] += began
         if tol < o["tol"]:  # refinement asks for more than the user, whose tolerance decides the status
             rows[-1]["status"] = verdict(certificate, o["tol"])[0]
         rows[-1].update(own)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -71,6 +73,7 @@ class CvSession(Session):
     counted = "folds"  # what the console counts
     folds_certified: bool | None = None  # not known yet
     alone: Any = None  # in a subclass, see ``Task``
+    first: tuple[Any, Iterator] | None = None  # grid and steps of the path on all data, begun before the folds
     under_way: tuple = ()  # grid, tolerance and folder of the latest folds
     # with ``gammas``: what is known about each of them, and the best; its entry in cv.json
     tried: tuple[list[tune.Tried], tune.Tried] | None = None
@@ -238,6 +241,7 @@ class CvSession(Session):
         clock = time.monotonic()
         self.certified: ErrorBounds | None = None
         self.rounds = 0
+        self.take_first()
         if self.options["gammas"] is None:
             self.folds = self.walk_folds(self.grid, self.options["tol"], self.next_round(), "")
         else:
@@ -259,6 +263,27 @@ class CvSession(Session):
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
+
+    def take_first(self) -> None:
+        """Take the first step of the path on all data, where rows are left unread: folds begin beside its solution."""
+        o = self.options
+        if self.spec.rows is not None or self.alone is not None or in_force():
+            return
+        if self.finished(self.grid, o["tol"], self.sink.fold_folder(0)) == len(self.splits):
+            return
+        found = super().found(None, 0)
+        for step, certificate in found:
+            self.first = self.grid, itertools.chain([(step, certificate)], found)
+            if step.status == CERTIFIED and getattr(certificate, "memory", None) is not None:
+                w, intercept, _ = self.original(self.spec.weights(step, self.data.labels))
+                self.task = replace(self.task, beside=(step.cells["C"], w, intercept))
+            return
+
+    def found(self, reference, first: int):
+        grid, taken = self.first or ((), ())
+        self.first = None
+        same = reference is None and self.begun is None and np.array_equal(grid, self.grid)  # it may have grown
+        return taken if same else super().found(reference, first)
 
     @property
     def count(self) -> int:

@@ -77,10 +77,15 @@ def near(walk, C: float, epochs: int) -> tuple:
         spent, between = spent + sum(one.epochs for one in steps), 1.0 - (end.n_R + end.n_L) / sample.size
     if between > TIES:
         return None, spent, touched + rows.touched
+    return beside(model, C, w, (STAGE if model.rows.staged else REACH) * step), spent, touched + rows.touched
+
+
+def beside(model, C: float, w, step):
+    """Return a certificate at ``C`` whose ``w`` is one next to the solution, which may be a ``step`` away."""
     margins = model.margins(w)
     reference = model.certify(C, w, model.corner(margins)[0], None, margins)
-    reference.memory = unread.begun(model, reference, (STAGE if model.rows.staged else REACH) * step)
-    return reference, spent, touched + rows.touched
+    reference.memory = unread.begun(model, reference, step)
+    return reference
 
 
 def _pulled_both_ways(lo, hi, signs) -> bool:

@@ -1,5 +1,6 @@
 """Paths of folds, stopped and continued, without the command line."""
 
+import csv
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -7,15 +8,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.catalogue.scores import CLASSIFICATION, choose_score
 from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.cv import run, saved
 from screenpath.cv.folds import draw_folds
 from screenpath.cv.run import Task, fold_path, fold_paths
 from screenpath.cv.saved import FoldFile
+from screenpath.cv.session import CvSession
 from screenpath.errors import RunFolderError
 from screenpath.inputs.rows import Samples
-from screenpath.walk import compiled
+from screenpath.walk import compiled, sample
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]
@@ -181,3 +184,32 @@ def test_time_limit_keeps_the_steps_that_can_be_continued(monkeypatch):
         if 0 < len(begun.rows) < len(GRID):
             same(fold_path(samples, task, split, GRID, 1e-6, None, begun), whole)
     assert {0, len(GRID)} < counts
+
+
+@pytest.mark.parametrize("more", [{"intercept": "free"}, {"bias": 1.0}])
+def test_folds_begin_beside_the_solution_on_all_rows(tmp_path, monkeypatch, more):
+    """They read fewer rows, count those of their beginning, and end as without it; the path on all rows is as ever."""
+    X, y = two_classes(n=4000, d=5, seed=1)
+    began = []
+
+    def tables(name: str) -> tuple[list, list]:
+        out = tmp_path / name
+        screenpath.cross_validate("svm", (X, y), grid=6, folds=3, scale="standard", out=out, quiet=True, **more)
+        return [list(csv.DictReader((out / table).read_text().splitlines())) for table in ("folds.csv", "steps.csv")]
+
+    monkeypatch.setattr(run, "beside", lambda *given: began.append(given) or sample.beside(*given))
+    folds, steps = tables("beside")
+    assert len(began) == 3
+    path = screenpath.run("svm", (X, y), grid=6, scale="standard", out=tmp_path / "path", quiet=True, **more)
+    for step, alone in zip(steps, path.table(), strict=True):
+        assert {name: float(step[name]) for name in ("primal", "gap", "passes")} == {
+            name: alone[name] for name in ("primal", "gap", "passes")
+        }
+    monkeypatch.setattr(CvSession, "take_first", lambda self: None)
+    plain, again = tables("plain")
+    assert len(began) == 3 and [row["gap"] for row in again] == [row["gap"] for row in steps]
+    for row, other in zip(folds, plain, strict=True):
+        assert row["status"] == other["status"] == "certified"
+        assert float(row["score"]) == pytest.approx(float(other["score"]), abs=2e-3)
+    first, before = (sum(float(row["passes"]) for row in rows if row["step"] == "0") for rows in (folds, plain))
+    assert 3.0 < first < 0.8 * before

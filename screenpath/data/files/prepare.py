@@ -98,6 +98,12 @@ class Preparation:
             intercept = intercept - np.sum(coefficients * self.shift, axis=-1)  # the same bits for one and for several
         return coefficients, float(intercept) if w.ndim == 1 else intercept
 
+    def modelled(self, coefficients: np.ndarray, intercept: float) -> np.ndarray:
+        """Undo :meth:`original`, of one vector, but for a free intercept."""
+        constant = intercept if self.shift is None else intercept + coefficients @ self.shift
+        w = coefficients if self.scale is None else coefficients * self.scale
+        return np.append(w, constant / self.bias) if self.bias else w
+
     def apply(self, X):
         """Return model rows for data in the file's units; ``X`` is not changed.
 
