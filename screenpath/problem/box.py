@@ -162,19 +162,15 @@ class BoxModel(RegionModel, Resumable):
         known = certificate.updates, self.margins(w), certificate.sum_error
         return self._certificate(certificate.C, w, certificate.theta, certificate.total, *known)
 
-    def product_errors(self, w: np.ndarray) -> tuple[float, float]:
-        """Return ``a`` and ``b``: before their own rounding, distances from the kinks are off by at most ``a norms +
-        b``.
-        """
-        return kernels.product_errors(w, self.bounds)
-
     def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray | float]:
         """Return the kinks of all ``g.w``, as a sum of two doubles."""
         return self.c, self.tail
 
     def errors_of(self, certificate: Certificate) -> tuple[float, float]:
-        """Return what :meth:`product_errors` does for a certificate's ``w``."""
-        return self.product_errors(certificate.point.vector)
+        """Return ``a`` and ``b``: before their own rounding, distances from the kinks are off by at most
+        ``a norms + b``.
+        """
+        return kernels.product_errors(certificate.point.vector, self.bounds)
 
     def take(self, index: np.ndarray):
         """Return a copy of the rows ``g_i`` of some dual variables."""

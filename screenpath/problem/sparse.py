@@ -124,8 +124,9 @@ class SparseModel(SparseSums):
         if classes == 1 and not self.weighted:
             self.col_sq = views.column_sqnorms
         else:
-            shares = np.empty(classes * self.n)
-            kernels.pair_weights(self.samples, shares)
+            shares = np.tile(self.weights, classes)  # of the dual variables that involve a class
+            if classes > 1:
+                shares[labels * self.n + np.arange(self.n)] *= classes - 1.0
             self.col_sq = self._column_squares(classes, shares)
         upper = self.rounding.upper_norms  # a bound grows with a norm: none is below the exact one
         self.row_norm, self.col_norm = upper(views.row_sqnorms, self.d), upper(self.col_sq, classes * self.n) / self.n

@@ -55,9 +55,12 @@ class SparseSums(PathModel):
 
     def weigh(self, theta: np.ndarray) -> np.ndarray:
         """Return ``psi(theta)``: the dual variables' weight of every sample in every class."""
-        psi = np.empty(theta.size)
-        kernels.weigh(theta, self.samples, psi)
-        return psi
+        if self.classes == 1:
+            return self.labels * theta * self.weights
+        weighed = theta.reshape(self.classes, self.n) * self.weights
+        psi = -weighed
+        psi[self.labels, np.arange(self.n)] = weighed.sum(axis=0)  # those of the class itself are 0
+        return psi.ravel()
 
     def shrunk(self, u: np.ndarray, features=slice(None)) -> np.ndarray:
         """Return the soft threshold ``S_beta(u)``, of ``features`` alone."""

@@ -160,7 +160,8 @@ class _Run:
         place = np.empty(self.theta.size, dtype=np.int64)
         inside = kernels.quadratic_zone(self.at.duals, self.theta, (m.low, m.high), place)
         level = m.answers(inside)
-        room = kernels.active_values(self.view[2], active)
+        columns, ends = active % m.d, self.view[2]
+        room = int(np.sum(ends[columns + 1] - ends[columns]))
         self.touched += room
         out, scale = np.empty(active.size), 1.0 / (m.n * m.gamma)
         if m.classes == 1 and room > DENSE_FROM * active.size * m.n:

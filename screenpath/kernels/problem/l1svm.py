@@ -21,20 +21,7 @@ from screenpath.kernels.problem.sparse import add_column, column_sum, outward
 BIAS_SOLVES = 8
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)  # it stands in two kernels: a symbol could come from either
-def bias_sums(slack, y, shift):
-    """Return the sums of ``y_i r_i``, its size, and ``y_i^2`` where ``r_i = max(slack_i - y_i shift, 0)`` is not 0."""
-    total, size, count = 0.0, 0.0, 0.0
-    for i in range(slack.size):
-        r = max(slack[i] - y[i] * shift, 0.0)
-        part = y[i] * r
-        total += part
-        size += abs(part)
-        count += y[i] * y[i] if r > 0.0 else 0.0
-    return total, size, count
-
-
-@kernel(leaf=True)
+@kernel(fastmath=SUMS, leaf=True)
 def bias_root(slack, y, bias):
     """Return the bias that minimises the loss, and move ``slack`` to it: the root of ``sum y_i max(slack_i, 0)``.
 
@@ -42,7 +29,12 @@ def bias_root(slack, y, bias):
     """
     shift, low, high = 0.0, -np.inf, np.inf
     for step in range(200):
-        total, size, count = bias_sums(slack, y, shift)
+        total, size, count = 0.0, 0.0, 0.0
+        for i in range(slack.size):
+            r = max(slack[i] - y[i] * shift, 0.0)
+            total += y[i] * r
+            size += abs(y[i] * r)
+            count += y[i] * y[i] if r > 0.0 else 0.0
         if count == 0.0 or abs(total) <= 1e-16 * size:
             break
         if total > 0.0:

@@ -65,24 +65,6 @@ def slack_of(scores, own, kinks, n, classes, i, k):
     return kinks[i] - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
 
 
-@kernel(leaf=True)
-def weigh(theta, samples, psi):
-    """Write ``psi`` of dual variables (see above)."""
-    labels, weights, n, classes = samples.labels, samples.weights, samples.n, samples.classes
-    if classes == 1:
-        for i in range(n):
-            psi[i] = labels[i] * theta[i] * weights[i]
-        return
-    for i in range(n):
-        own = labels[i]
-        total = 0.0
-        for c in range(classes):
-            if c != own:
-                psi[c * n + i] = -theta[c * n + i] * weights[i]
-                total += theta[c * n + i]
-        psi[own * n + i] = total * weights[i]
-
-
 @kernel(forceinline=True, leaf=True)
 def response(t, state, gamma, low, high):
     """Return the dual variable of a row, and its loss: linear whatever ``t`` where it is screened (``state``)."""
@@ -156,15 +138,6 @@ def sample_terms(scores, samples, theta):
             n_R += value == low
             n_L += value == high
     return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
-
-
-@kernel(leaf=True)
-def pair_weights(samples, out):
-    """Write to ``out[c n + i]`` the summed weights of sample ``i``'s dual variables that involve class ``c``."""
-    labels, weights, n, classes = samples.labels, samples.weights, samples.n, samples.classes
-    for i in range(n):
-        for c in range(classes):
-            out[c * n + i] = weights[i] * (classes - 1.0 if classes > 1 and c == labels[i] else 1.0)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -398,7 +371,5 @@ def warm_up():
     column_squares(view, 2, 1, a, b)
     samples = Samples(np.array([1, -1], dtype=np.int64), a, 2, 1, 0.5, a, 0.0, 1.0)
     status = np.zeros(2, dtype=np.int8)
-    weigh(a, samples, b)
     respond(a, samples, status, b, b.copy())
     sample_terms(a, samples, b)
-    pair_weights(samples, b)

@@ -51,17 +51,6 @@ def quadratic_zone(status, theta, ends, place):
 
 
 @kernel(leaf=True)
-def active_values(indptr, active):
-    """Return the values stored in the columns of the active features."""
-    d = indptr.size - 1
-    total = 0
-    for k in range(active.size):
-        j = active[k] % d
-        total += indptr[j + 1] - indptr[j]
-    return total
-
-
-@kernel(leaf=True)
 def gather(view, samples, roots, active, place, out_data, out_place, out_ptr):
     """Copy the rows of the quadratic zone and the active columns of the dual's matrix, column by column.
 
@@ -201,7 +190,6 @@ def warm_up():
     pick(a, a, status, 1.0, 1.0, index, index.copy(), a.copy(), a.copy())
     quadratic_zone(status, a, (0.0, 1.0), index.copy())
     out, ptr = np.empty(2), np.empty(3, dtype=np.int64)
-    active_values(view[2], index)
     place = np.arange(2, dtype=np.int32)
     gather(view, samples, a, index, index, out, place, ptr)
     gather_dense(view, samples, a, index, index, index, np.empty((2, 2)))
