@@ -154,13 +154,14 @@ def sparse_quantile_path(
 def sparse_svm_path(
     X: RowsLike, y: ArrayLike, *, bias: float = 0.0, intercept: str | None = None,
     class_weight: Mapping | str | None = None, sample_weight: ArrayLike | None = None, loss: str = "hinge",
-    smoothing: float = 0.5, penalty: str = "elastic-net", nonnegative: bool = False, signs: ArrayLike | None = None,
-    one_hot: str | Sequence[str] | None = None, columns: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-    storage: str = "auto", dtype: DTypeLike = "float64", betas: int | Sequence[float] | np.ndarray = 10,
-    alphas: int | Sequence[float] | np.ndarray = 100, beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01,
-    references: int = 0, first: str = "features", rule: str | Any = "sifs+gap", solver: str | Any = "auto",
-    tol: float = 1e-06, seed: int = 0, jobs: int = 1, max_epochs: int = 100000, time_limit: float | None = None,
+    smoothing: float = 0.5, groups: ArrayLike | None = None, l1_share: float = 0.0, penalty: str = "elastic-net",
+    nonnegative: bool = False, signs: ArrayLike | None = None, one_hot: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None, drop: str | Sequence[str] | None = None,
+    missing: str | float = "error", scale: str = "none", storage: str = "auto", dtype: DTypeLike = "float64",
+    betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
+    beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, references: int = 0, first: str = "features",
+    rule: str | Any = "sifs+gap", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, jobs: int = 1,
+    max_epochs: int = 100000, time_limit: float | None = None,
 ) -> SparsePathResult: ...
 
 def sparse_svr_path(
