@@ -113,6 +113,15 @@ def test_rejection_of_the_rule_of_free_intercepts(tmp_path, capsys):
     assert (name, model) == ("diabetes", "quantile") and 0.9 < float(share) < 1.0
 
 
+def test_kernel_objectives_are_those_of_another_program(tmp_path, capsys):
+    for name in ("binary/breast_cancer", "regression/diabetes"):
+        put(tmp_path, name, (SAMPLES / f"{name.split('/')[1]}.libsvm").read_bytes())
+    runpy.run_path(str(ROOT / "examples" / "benchmarks" / "same_objective.py"))["main"](tmp_path, 60)
+    rows = [cells(line) for line in capsys.readouterr().out.splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["breast_cancer", "diabetes"]
+    assert all(len(row) == 9 and max(map(float, row[1:])) < 1e-6 for row in rows)
+
+
 @pytest.mark.wide_only
 def test_the_kernel_model(tmp_path):
     put(tmp_path, "binary/breast_cancer", (SAMPLES / "breast_cancer.libsvm").read_bytes())
