@@ -165,13 +165,14 @@ def by_a_move(model, at: SparseScreened, point, alpha: float, worth: float = mov
     sizes = model.col_norm + np.abs(means) * root / model.n
     limits = model.beta - (bounds.slacks.columns + 4.0 * bounds.column) * (sizes * 2.0 * root + model.beta)
     limits -= point.u_slack + np.abs(means) * off
-    before = at.keep.copy()
+    before = at.keep.copy() if model.intercept else None
     count, touched = move.decide_moved(
         model.views.columns(at.keep), point.u, limits, model.signs, given, means, sigma, worth, at.keep
     )
-    # The squared distances of the rows keep what these features add, `x^2 - 2 m x`, rather than read them again: with
-    # the `m^2` that is counted for surviving features alone, it is not below 0.
-    at.row_part += 0.25 * float(np.sum(model.twice[before != at.keep] ** 2)) if count and model.intercept else 0.0
+    if model.intercept:
+        # The squared distances of the rows keep what these features add, `x^2 - 2 m x`, rather than read them again:
+        # with the `m^2` that is counted for surviving features alone, it is not below 0.
+        at.row_part += 0.25 * float(np.sum(np.square(model.twice[before != at.keep])))
     model.rows.touched += touched
     at.record = np.concatenate([at.record, [[-1, count]]])
     return count

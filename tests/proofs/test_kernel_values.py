@@ -162,7 +162,7 @@ def test_parameters_of_a_kernel():
                  {"coef0": math.inf}):  # fmt: skip
         with pytest.raises(UsageError):
             KernelFunction("poly", **more)
-    with pytest.raises(UsageError, match="sigmoid is not positive definite"):
+    with pytest.raises(UsageError, match="unknown kernel 'sigmoid'"):
         KernelFunction("sigmoid")
     with pytest.raises(UsageError, match="unknown kernel"):
         KernelFunction("cosine")

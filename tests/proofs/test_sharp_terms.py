@@ -47,7 +47,7 @@ def with_rows(model, pair, tol, sum_error, distance):
     """Return primal, its error, the gap and the rounding in it, a row at a time, and which rows were formed again."""
     d, w, C = model.rows.d, pair.point.vector, pair.C
     size = float(np.linalg.norm(w)) * (1.0 + SCALE * (d + 8)) if w.any() else 0.0
-    slope, floor = model.product_errors(w)
+    slope, floor = model.errors_of(pair)
     exact = (4.0 * (SCALE * (d + 8)) ** 2 + model.rows.inexact) * size
     G = np.array([[float(v) for v in row] for row in Exact(model, C).G])
     slack = plain = xi = unsure = 0.0

@@ -119,9 +119,10 @@ def pairs(K, lo, hi, beta, t, limit, apart):
             i = _largest(up.view(np.int32))
         top = up[i] - ONE
         _gains(K[i], unit[0], diagonal, down, diagonal[i], top, gains)
+        gains[i] = ZERO  # a row of zeros has no curvature: what rounding leaves of its distance from itself would win
         j = _largest(gains.view(np.int32))
         both, rise, fall = float(K[i, i]) + float(K[j, j]), hi[i] - beta[i], beta[j] - lo[j]
-        move = min((t[i] - t[j]) / max(both - 2.0 * K[i, j], FLAT * both, NOTHING), rise, fall)
+        move = min((t[i] - t[j]) / max(both - 2.0 * float(K[i, j]), FLAT * both, NOTHING), rise, fall)
         if not move > 0.0:
             return step
         beta[i] = hi[i] if move == rise else min(beta[i] + move, hi[i])
