@@ -161,9 +161,9 @@ C_GRID = grouped(
 WAY: dict[str, Any] = {"stated": True, "changes": True, "group": "screening and solver", "python": "models"}
 RULE = Option(
     "rule", "auto", "plugin", **WAY,
-    help="Screening rule: auto (dvi+gap, or rows left unread); none; gap (dynamic, while solving); a static rule, "
-    "before each solve: dvi (= bt1), bt2, it, ssnsv, essnsv; a static one with +gap; or heuristic, sieve (guess, "
-    "check, repeat: safe only by the certificate); or your own class, mine.py:MyRule, also with +gap.",
+    help="Screening rule: auto (dvi+gap, or rows left unread; with a kernel none); none; gap (dynamic, while solving); "
+    "a static rule, before each solve: dvi (= bt1), bt2, it, ssnsv, essnsv; a static one with +gap; or heuristic, "
+    "sieve (guess, check, repeat: safe only by the certificate); or your own class, mine.py:MyRule, also with +gap.",
 )  # fmt: skip
 TOL = Option("tol", 1e-6, "share", "Relative duality gap of every step on the full data; 1e-12 polishes.", **WAY)
 MAX_EPOCHS = Option(

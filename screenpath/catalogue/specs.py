@@ -212,6 +212,7 @@ def spec_of(model: str, penalty: str | None = None) -> Spec:
 NONE = "No screening: every step is solved with all rows and features."
 GAP = "Dynamic: ball of the current solution, by its duality gap, again and again while solving."
 AUTO = "dvi+gap; where few rows are near their kinks, the others are left unread, and count as screened if known to be."
+AUTO_BEHIND = "Nothing is screened: the solver's active set finds by sorting what a rule would prove."
 FREE = {False: " Dual points bound the intercept.", True: " The intercept lies in an interval."}
 SAID = {
     (True, True): "Samples and features in alternation, by balls of primal and dual (Hong 2019).",
@@ -237,7 +238,7 @@ def rules_of(model: str, kernel: bool = False, free: bool = False) -> dict[str, 
         return {**found, VariationalInequality.name: _line(VariationalInequality)}
     if model == SPARSE_SVM.name or model in NETS:
         return {**found, **{name: SAID[what] for name, what in RULES.items()}}
-    found = {"auto": AUTO, **found}
+    found = {"auto": AUTO_BEHIND if kernel else AUTO, **found}
     for name, rule in STATIC.items():
         more = FREE[rule.needs_far_end] if free else ""
         found[name] = _line(rule) + more if rule.name == name else f"Another name of {rule.name}."

@@ -26,7 +26,7 @@ def test_no_decision_is_wrong(kind):
 
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_regions_that_are_too_small_are_noticed(monkeypatch, kind):
-    errors, radius, ball, regions = box.errors_of, box.radius_around, smo.Run.radius, rules._regions
+    errors, radius, ball, regions = box.errors_of, box.radius_around, smo.Run.radius, rules.regions_of
 
     def less(*given, **more):
         found = regions(*given, **more)
@@ -36,7 +36,7 @@ def test_regions_that_are_too_small_are_noticed(monkeypatch, kind):
     monkeypatch.setattr(box, "errors_of", lambda *given: errors(*given)._replace(rounding=-0.3))
     monkeypatch.setattr(box, "radius_around", lambda *given: SMALL * radius(*given))
     monkeypatch.setattr(smo.Run, "radius", lambda run, gap: SMALL * ball(run, gap))
-    monkeypatch.setattr(rules, "_regions", less)
+    monkeypatch.setattr(rules, "regions_of", less)
     assert any(ATTACKS[kind](range(seed, seed + 2))[1] for seed in range(0, 20, 2))
 
 

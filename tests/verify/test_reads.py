@@ -347,7 +347,7 @@ def test_files_of_the_folder_are_read_once(small_run, monkeypatch):
 
 def test_the_certificate_that_was_read_is_the_one_that_is_hashed(small_run, monkeypatch):
     file = small_run / form.NAME
-    honest, read = file.read_bytes(), form.read_certificate
+    honest, read = file.read_bytes(), form.read_pairs
     parts = [(kind, {**fields, "note": 1}, arrays) for kind, fields, arrays in form.frames(file)]
 
     def swapped(*arguments):
@@ -356,6 +356,6 @@ def test_the_certificate_that_was_read_is_the_one_that_is_hashed(small_run, monk
         file.write_bytes(honest)
         return found
 
-    monkeypatch.setattr(form, "read_certificate", swapped)
+    monkeypatch.setattr(form, "read_pairs", swapped)
     found = screenpath.verify.verify_certificate(small_run)
     assert [fault for _, fault in found.faults] == ["certificate.bin is not what the run wrote (its hash differs)"]
