@@ -187,8 +187,9 @@ def check(commands, argv: list, share: float = SHARE) -> None:
     ("name", "storage", "what"),
     [pytest.param(*case, marks=[] if case in CHOSEN else [pytest.mark.wide_only], id="-".join(case)) for case in CASES],
 )
-def test_a_limit_is_kept(forked, name, storage, what):
-    check(forked, arguments(name, storage, what))
+def test_a_limit_is_kept(forked, where, name, storage, what):
+    # Matrices of l1svm come from the heap. A fork has what the warm process has freed of it: to a limit, that is taken.
+    check(Started(where) if name == "l1svm" else forked, arguments(name, storage, what))
 
 
 @pytest.mark.wide_only
