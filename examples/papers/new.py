@@ -355,7 +355,7 @@ def notes(study) -> str:
 PAGE = Page(
     name="new",
     title="Beyond the papers: what safe screening can do that none of them said",
-    family="box",
+    family="all",
     settings={
         "grid": (100, 100, "values of C"),
         "fine": (400, 400, "the same, behind inexact references"),

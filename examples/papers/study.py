@@ -44,7 +44,7 @@ class Page(NamedTuple):
 
     name: str
     title: str
-    family: str  # of ``verdicts.FAMILIES``, or "box"
+    family: str  # of ``verdicts.FAMILIES``, "box" or "all"
     settings: dict  # by name: (value of a full page, value of a quick one, help)
     sets: dict  # by label: (place in the data folder, "made:NAME" or what returns it, *options)
     sections: dict  # by title of the paper's table or figure: function of the study

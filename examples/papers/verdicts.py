@@ -64,16 +64,18 @@ def together(verdicts: list[str]) -> str:
 # What a family's pages speak of: its own files of these rooms, by a part of their names; the rest belongs to all.
 ROOMS = ("regions", "screen", "solve", "problem", *(f"kernels/{k}" for k in ("problem", "screen", "solve")))
 FAMILIES = {"l1svm": ("l1",), "sparse": ("sparse", "sifs", "penalised", "conditioning"), "kernel": ("kernel", "smo")}
-APART = ("removal", "free", "intercept", "lever", "plugins", "base", "unread")  # neither rule nor solver of a page
+APART = ("removal", "free", "intercept", "lever", "plugins", "base", "unread", "groups")  # nothing of the papers' pages
 BOX = ("box", "newton", "cd", "descent", "face", "pathwise", "dome", "start", "multiplier")  # not of the other families
 
 
 def spoken_of(family: str) -> list[Path]:
-    """Return the files of rules, kernels and solvers that the pages of a family speak of."""
+    """Return the files of rules, kernels and solvers that the pages of a family speak of; "all" speaks of each."""
     own = FAMILIES.get(family, ())
     others = [mark for name, marks in FAMILIES.items() if name != family for mark in marks]
     others += BOX if family in ("l1svm", "sparse") else []
     found = [file for room in ROOMS for file in sorted((ROOT / "screenpath" / room).glob("*.py"))]
+    if family == "all":
+        return found
     found = [f for f in found if not any(m in f.stem for m in APART) and f.stem != "__init__"]
     return [f for f in found if any(m in f.stem for m in own) or not any(m in f.stem for m in others)]
 
