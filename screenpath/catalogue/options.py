@@ -388,7 +388,9 @@ SPARSE_RULE = replace(
     RULE, default="sifs+gap",
     help="Screening rule: sifs, iss (samples) or ifs (features), each also with +gap (dynamic); gap or none.",
 )  # fmt: skip
-GRID_JOBS = replace(JOBS, python="paths", help="Processes that share the values of beta; the results are the same.")
+GRID_JOBS = replace(
+    JOBS, python="paths", help="Processes that share the values of beta, unless there is one alpha: same results."
+)
 # -- cross-validation -------------------------------------------------------------------------------------------------
 
 LOO = "loo"  # in place of the number of folds: each row is left out

@@ -1,7 +1,8 @@
 """The whole (alpha, beta) grid of a sparse SVM as one path: its parameter is the pair.
 
 A row of the grid holds one ``beta``. The first step of a row takes its reference from the row's closed form, every
-other one from the step before; rows do not depend on each other.
+other one from the step before; rows do not depend on each other. Where all have the same single ``alpha`` the path is
+one over ``beta``: each step takes its reference from the one before.
 """
 
 from __future__ import annotations
@@ -61,10 +62,14 @@ class SparseGrid(Family):
         return self._row
 
     def bound(self, reference: SparseCertificate, parameter) -> tuple[SparseModel, SparseCertificate, float]:
-        """Return the row's model, the reference within the row, and ``alpha``."""
+        """Return the row's model, the reference as a pair of the row, and ``alpha``."""
         alpha, beta = parameter
         model = self.row(beta)
-        if reference.beta != beta:
+        if reference.beta != beta and reference.alpha == alpha:
+            # Without an L2 term sums that were left out, known to be below one beta, would keep features at the next.
+            sums = (reference.u, reference.u_slack) if alpha > 0.0 else None
+            reference = model.certify(alpha, reference.w, reference.theta, sums=sums, intercept=reference.intercept)
+        elif reference.beta != beta:
             if self._start is None or self._start.alpha < alpha:
                 touched = self.rows.touched
                 self._start = model.start(alpha)

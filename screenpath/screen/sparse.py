@@ -122,7 +122,7 @@ def screen(
     if not features or (balls and not alone):
         return at
     left, known, tried = int(np.count_nonzero(at.keep)), reference.nonzero, False
-    worth, could = move.WORTH, False
+    worth, could = 0.0 if alone else move.WORTH, False
     if balls:
         worth, could = 0.0, samples and not model.intercept and reference.alpha > alpha and known > 0
     stretches = could and left > MANY * known

@@ -49,15 +49,18 @@ def walk_grid(
 ):
     """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
 
-    ``pairs`` has the rows one after the other; ``jobs`` processes of this machine walk them, or the workers of a Dask
-    ``scheduler``, see :func:`rows.cluster.connect` for its ``answer``. ``begun`` is that of ``walk``; where the rows
-    are shared out, they all begin anew.
+    ``pairs`` has the rows one after the other; where all have one ``alpha``, each step begins at the one before, and
+    they are one row. ``jobs`` processes of this machine walk them, or the workers of a Dask ``scheduler``, see
+    :func:`rows.cluster.connect` for its ``answer``. ``begun`` is that of ``walk``; where the rows are shared out, they
+    all begin anew.
 
     Yields steps with their certificates in the order of the grid. From other processes, these are SentCertificates: a
     run can go on behind the last step of a row alone. If a process dies, a ResourceError is raised.
     """
     ranks = range(first, len(pairs))
     rows = [list(row) for _, row in groupby(ranks, key=lambda rank: pairs[rank][1])]
+    if len({pairs[rank][0] for rank in ranks}) == 1:
+        rows = [list(ranks)]
     if scheduler is None and (jobs == 1 or len(rows) < 2):
         yield from walk(model, pairs, screening, solver, options, reference, first, begun=begun)
         return
