@@ -421,8 +421,7 @@ def groups(study) -> None:
         "same two regions decide groups and samples in turn. Here the ten measures of breast_cancer, each with its "
         "mean, error and worst value, are the groups."
     )
-    file = study.out / "groups.txt"
-    file.write_text(" ".join(str(1 + j % 10) for j in range(30)) + "\n", encoding="utf-8")
+    (file := study.out / "groups.txt").write_text(" ".join(str(1 + j % 10) for j in range(30)), encoding="utf-8")
     study.table("5 values of beta, 20 of alpha, SIFS of groups, audited; means over the pairs.", "L1 share",
                 "intercept", "features decided", "samples decided", "scaling ratio", "unsafe", "verified")  # fmt: skip
     for share in (0, 0.5):
@@ -453,7 +452,8 @@ def regressions(study) -> None:
         for kind in ("none", "free"):
             target = study.out / "comparison.json"
             how = ("--kernel", "rbf", "--gamma", "0.3/d", "--scale", "standard", "--cmin", 0.1, "--cmax", 10)
-            how += ("--grid", 20, "--intercept", kind, "--rules", "none,dvi,it,essnsv", "--audit", *more, "--repeats", 1)
+            how += ("--grid", 20, "--intercept", kind, "--rules", "none,dvi,it,essnsv", "--audit", *more)
+            how += ("--repeats", 1)
             study.run(model, "compare-rules", model, DIABETES, *how, "--format", "json", "-o", target)
             for row in json.loads(target.read_text(encoding="utf-8"))[1:]:
                 certified = f"{row['certified']:.0f} of {row['points']:.0f}"
