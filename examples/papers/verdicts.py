@@ -64,10 +64,13 @@ def together(verdicts: list[str]) -> str:
 # What a family's pages speak of: its own files of these rooms, by a part of their names; the rest belongs to all.
 ROOMS = ("regions", "screen", "solve", "problem", *(f"kernels/{k}" for k in ("problem", "screen", "solve")))
 FAMILIES = {"l1svm": ("l1",), "sparse": ("sparse", "sifs", "penalised", "conditioning"), "kernel": ("kernel", "smo")}
-APART = "removal free intercept lever plugins base unread groups levels plane".split()  # not of the papers' pages
+APART = (  # not of the papers' pages
+    "removal", "free", "intercept", "lever", "plugins", "base", "unread", "groups", "levels", "plane",
+)  # fmt: skip
 BOX = (  # not of the other families
-    "box newton cd descent face pathwise dome start multiplier working_set pool survey preconditioner"
-).split()
+    "box", "newton", "cd", "descent", "face", "pathwise", "dome", "start", "multiplier", "working_set", "pool",
+    "survey", "preconditioner",
+)  # fmt: skip
 
 
 def spoken_of(family: str) -> list[Path]:
