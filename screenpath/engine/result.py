@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from screenpath.catalogue.scores import pairs_of, votes
 from screenpath.catalogue.spec import Later
 from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_of
 from screenpath.data.files.cells import completed
@@ -206,6 +207,7 @@ class Result(ABC, Generic[Place]):
         """Return the labels of linear forms; the forms themselves of a regression."""
         if self.labels is None:
             return forms
+        forms = votes(forms) if self._voting else forms
         codes = forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)
         return np.array(self.labels)[codes]
 
@@ -313,6 +315,16 @@ class Result(ABC, Generic[Place]):
         """Tell whether the weights belong to samples: those of a kernel model."""
         return False
 
+    @property
+    def _voting(self) -> bool:
+        """Tell whether the forms are of pairs of labels, whose votes decide."""
+        return self.labels is not None and len(self.labels) > 2
+
+    @property
+    def _shape(self) -> tuple:
+        """Return the shape of the intercepts of a step."""
+        return (len(pairs_of(len(self.labels))),) if self._voting and self.labels else ()
+
     def _widened(self, weights: np.ndarray) -> Any:
         return weights if self._of_samples else self.preparation.widened(weights)
 
@@ -371,11 +383,6 @@ class PathResult(Result[int]):
             return np.full((*self._shape, self.preparation.n_features), np.nan), np.full(self._shape, np.nan)
         return self.preparation.original(self._blocks(step))
 
-    @property
-    def _shape(self) -> tuple:
-        """Return the shape of the intercepts of a step."""
-        return ()
-
 
 @dataclass(frozen=True, repr=False)
 class SparsePathResult(PathResult):
@@ -388,6 +395,10 @@ class SparsePathResult(PathResult):
 
     def _blocks(self, step) -> np.ndarray:
         return step.coefficients.dense().reshape(*self._shape, -1)
+
+    @property
+    def _voting(self) -> bool:
+        return False
 
     @property
     def _shape(self) -> tuple:
@@ -425,8 +436,8 @@ class KernelPathResult(Result[int]):
     def _solution(self, step) -> tuple:
         n = self.rows.n
         if step.coefficients is None:
-            return np.full(n, np.nan), np.nan
-        return step.coefficients[:n], float(step.coefficients[n:].sum())
+            return np.full((*self._shape, n), np.nan), np.full(self._shape, np.nan)
+        return step.coefficients[..., :n], step.coefficients[..., n:].sum(axis=-1)
 
     def _forms(self, X, step) -> np.ndarray:
-        return self.rows.held_out(self.preparation.apply(X)) @ step.coefficients
+        return self.rows.held_out(self.preparation.apply(X)) @ step.coefficients.T

@@ -156,8 +156,9 @@ class StoredPath(Result[int | str]):
         high = probability(self._forms(self._rows(X), found), **self.run.sigmoid(found.cells))
         return np.column_stack([1.0 - high, high])
 
-    def _labelled(self, forms: np.ndarray) -> np.ndarray:
-        return super()._labelled(votes(forms) if self.run.voting else forms)
+    @property
+    def _voting(self) -> bool:
+        return self.run.voting
 
     def _forms(self, X, step) -> np.ndarray:
         X = X if self.run.kernel == "precomputed" and isinstance(X, np.ndarray) else sp.csr_array(X)

@@ -3,7 +3,8 @@
 Each is a declared model (``screenpath.catalogue.specs``); its options are parameters with the same names and defaults.
 The intercept is free, as elsewhere in scikit-learn (``bias=B`` makes a penalised one; :class:`SparseSVMClassifier` with
 more than two classes has no other). ``C`` multiplies the sum of losses, as in scikit-learn. More than two classes are
-learned one against the rest, by :class:`SparseSVMClassifier` jointly.
+learned one against the rest, or each pair of them (``SVMClassifier(multi_class="ovo")``), by
+:class:`SparseSVMClassifier` jointly.
 """
 
 from __future__ import annotations

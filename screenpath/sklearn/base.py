@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CLASS_WEIGHT, ONE_HOT
+from screenpath.catalogue.scores import votes
 from screenpath.catalogue.specs import SPECS
 from screenpath.catalogue.targets import checked_weights
 from screenpath.data.files.arrays import canonical, filled, is_table
@@ -197,10 +198,10 @@ class PathEstimator(BaseEstimator, ABC):
             self._take_weights([path.coef(at) for path in linear], [path.intercept(at) for path in linear])
         else:
             behind = cast(Sequence[KernelPathResult], paths)
-            alphas = np.array([path.coef(at) for path in behind])
+            alphas = np.concatenate([np.atleast_2d(path.coef(at)) for path in behind])
             self.support_ = np.flatnonzero(alphas.any(axis=0))
             self.dual_coef_ = alphas[:, self.support_]
-            self.intercept_: Any = np.array([path.intercept(at) for path in behind])
+            self.intercept_: Any = np.concatenate([np.atleast_1d(path.intercept(at)) for path in behind])
         for name, value in steps[0].parameters.items():
             setattr(self, *self._fitted_parameter(name, value))
         self._warn([step.record() for step in steps], "the fit", level)
@@ -323,6 +324,7 @@ class Classifier(ClassifierMixin, PathEstimator):
     """
 
     _joint = False  # whether the model learns more than two classes jointly
+    _voting = False  # whether it learns each pair of them
 
     def _encoded(self, y, weights) -> tuple[Targets, Any]:
         check_classification_targets(y)
@@ -351,14 +353,14 @@ class Classifier(ClassifierMixin, PathEstimator):
         numbers, labels, signs = codes.astype(np.float64), tuple(classes.tolist()), {"+1": 1.0, "-1": 0.0}
         if classes.size == 2:
             return Targets(numbers, [2.0 * numbers - 1.0], [labels], signs)
-        if self._joint:
+        if self._joint or self._voting:
             return Targets(numbers, [codes], [labels], {"classes": list(range(classes.size))})
         parts = [np.where(codes == k, 1.0, -1.0) for k in range(classes.size)]
         return Targets(numbers, parts, [(False, True)] * classes.size, signs)
 
     def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
         super()._take(paths, at, level + 1)
-        if self._sides is None:
+        if self._sides is None or self._voting:
             return
         for name in {"coef_", "dual_coef_"} & self.__dict__.keys():
             rows = getattr(self, name)
@@ -368,7 +370,7 @@ class Classifier(ClassifierMixin, PathEstimator):
 
     def _forms(self, X) -> np.ndarray:
         forms = super()._forms(X)
-        if self._sides is None:
+        if self._sides is None or self._voting:
             return forms
         if hasattr(self, "dual_coef_"):  # of the paths
             forms = forms.reshape(len(forms), -1) @ self._sides.T
@@ -402,6 +404,8 @@ class Classifier(ClassifierMixin, PathEstimator):
         return self._forms(X)
 
     def _decided(self, forms: np.ndarray) -> np.ndarray:
+        if self._voting:
+            return self.classes_[self._learned[votes(forms).argmax(axis=1)]]
         return self.classes_[forms.argmax(axis=1) if forms.ndim == 2 else (forms > 0.0).astype(np.int64)]
 
 

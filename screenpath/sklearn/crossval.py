@@ -226,7 +226,7 @@ class CrossValidated(PathEstimator):
         """Tell whether the fits without each row follow, exactly, from a single path on all of them."""
         ordinary = problem.samples.weights is None and problem.class_weight != "balanced"
         drawn = problem.options.get("scale") not in (None, "none") or getattr(self, "_certifies", False)
-        one = len(problem.targets.parts) == 1 and problem.spec.rows is None
+        one = len(problem.targets.parts) == 1 and problem.spec.rows is None and not problem.spec.votes
         return ordinary and one and not drawn and self._model in LOSSES and score.name in ROW_PARTS
 
     def _scored(
@@ -253,7 +253,8 @@ class CrossValidated(PathEstimator):
             X, y = samples.X[split.held_out], truth if classes is None else classes[truth.astype(np.int64)]
             more = {"sample_weight": weights} if weights is not None and takes_weights else {}
             try:
-                rows.append([float(scorer(Decided(one, classes), X, y, **more)) for one in steps])
+                forms = map(problem.spec.of_each_class, steps)
+                rows.append([float(scorer(Decided(one, classes), X, y, **more)) for one in forms])
             except AttributeError as error:
                 if "predict_proba" not in str(error):
                     raise

@@ -12,10 +12,10 @@ from sklearn.utils.metaestimators import available_if
 
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CERTIFY
-from screenpath.catalogue.scores import Sigmoid
+from screenpath.catalogue.scores import Sigmoid, pairs_of, votes
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import refine
-from screenpath.engine.problem import Problem
+from screenpath.engine.problem import Problem, Targets
 from screenpath.engine.result import Result
 from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Regressor, Single, estimator
 from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
@@ -33,6 +33,19 @@ PENALTIES = (
 TARGET = next(one for one in CERTIFY if one.name == "certify_to")
 POINTS = next(one for one in CERTIFY if one.name == "certify_points").keyword
 METHODS = ("sigmoid", "isotonic")
+SHAPES = ("ovr", "ovo")
+PAIRS = (
+    Option(
+        "multi_class", "ovr", "choice", choices=SHAPES,
+        help="More than two classes: each against the rest, or each pair of them on their samples, as ``SVC`` has it: "
+        "most votes win, of equally many the first class. Coefficients then have a row for each pair.",
+    ),
+    Option(
+        "decision_function_shape", "ovr", "choice", choices=SHAPES,
+        help="Of pairs of classes, as of ``SVC``: the votes for each class, to which the sum of its forms adds less "
+        "than a third; or the forms of the pairs, of shape (m, pairs), above 0 for the first class of the pair.",
+    ),
+)  # fmt: skip
 CALIBRATION = Option(
     "calibration", kind="choice", choices=METHODS,
     help="Map from the forms of held-out samples to probabilities; only with one is there a ``predict_proba``. Near a "
@@ -48,10 +61,36 @@ class SVM(Classifier):
     support_ : ndarray of int
         With a kernel: the support vectors among the samples.
     dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
-        With a kernel: ``y_i alpha_i``.
+        With a kernel: ``y_i alpha_i``. With ``multi_class="ovo"`` this, ``coef_`` and ``intercept_`` have a row for
+        each pair of classes, (0, 1), (0, 2), ..., (1, 2), ..., positive for the first; ``path_`` is one of all pairs.
     """
 
     _model = "svm"
+
+    @classmethod
+    def _further(cls) -> tuple[Option, ...]:
+        return (*super()._further(), *PAIRS)
+
+    def _given(self, width: int) -> dict[str, Any]:
+        return {**super()._given(width), "one_vs_one": self._voting}
+
+    def _targets(self, codes: np.ndarray, classes: np.ndarray) -> Targets:
+        several, _ = (one.checked(getattr(self, one.name)) for one in PAIRS)
+        self._voting = several == "ovo" and classes.size > 2
+        return super()._targets(codes, classes)
+
+    def decision_function(self, X) -> np.ndarray:
+        forms = super().decision_function(X)
+        if not self._voting or self.decision_function_shape == "ovo":
+            return forms
+        each = np.eye(self._learned.size)
+        first, second = np.array(pairs_of(self._learned.size)).T
+        sums = forms @ (each[first] - each[second])
+        found = np.full((len(forms), self.classes_.size), -1.0)  # also of classes without weight
+        found[:, self._learned] = votes(forms) + sums / (3.0 * (np.abs(sums) + 1.0))
+        return found
+
+    decision_function.__doc__ = Classifier.decision_function.__doc__
 
 
 class L1SVM(Classifier):
@@ -147,6 +186,8 @@ class SVMClassifierCV(SearchedC, SVM):
     def _kept(self, problem: Problem) -> dict[str, Any]:
         if self.calibration not in (None, *METHODS):
             raise ValueError(f"calibration must be one of {', '.join(METHODS)} or None, not {self.calibration!r}")
+        if self.calibration is not None and self._voting:
+            raise ValueError("calibration maps forms of classes, not of pairs: leave it out, or use multi_class='ovr'")
         if self._certifies and (self.classes_.size > 2 or self.scoring not in (None, "accuracy")):
             raise ValueError("certify bounds the share of wrong decisions between two classes: leave it or scoring out")
         keep = self.calibration is not None or self.classes_.size > 2

@@ -28,6 +28,7 @@ CLOSE, FREE = {"tol": 1e-10}, {"tol": 1e-13}  # with a free intercept
 ESTIMATORS = [
     SVMClassifier(**FREE),
     SVMClassifier(kernel="rbf", bias=1.0, **CLOSE),
+    SVMClassifier(multi_class="ovo", **FREE),
     L1SVMClassifier(**CLOSE),
     SparseSVMClassifier(**CLOSE),
     LADRegressor(**FREE),
@@ -38,6 +39,8 @@ ESTIMATORS = [
 ]
 VARIANTS = [
     SVMClassifier(bias=1.0, **CLOSE),
+    SVMClassifier(kernel="rbf", multi_class="ovo", bias=1.0, **CLOSE),
+    SVMClassifierCV(grid=5, multi_class="ovo", **FREE),
     SparseSVMClassifier(bias=1.0, tol=1e-14),
     LADRegressor(bias=1.0, **CLOSE),
     HuberRegressor(**FREE),
