@@ -8,25 +8,27 @@ a row lies in an interval.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, nan, sqrt
+from math import fsum, inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
 
 from screenpath.catalogue.elastic import SPARSE_SVM
 from screenpath.catalogue.option import RENAMED, completed
+from screenpath.catalogue.scores import pairs_of
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path
 from screenpath.engine.saved import SavedSession, Silent
 from screenpath.errors import DataError, UsageError
-from screenpath.inputs.foreign import L1, SQUARED, Foreign, of_estimator, places_of, problems_of, read_foreign
+from screenpath.inputs.foreign import L1, SQUARED, Foreign, names_of, of_estimator, places_of, problems_of, read_foreign
 from screenpath.inputs.load import load_training
 from screenpath.numbers import accurate
 from screenpath.numbers import sparse as sp
@@ -57,11 +59,13 @@ class CertifiedModel:
     change: float = nan  # of a regression: bound of the difference of any row's value from that by the optimum
     accurate: bool = True  # whether the dual point is as good as was asked for
     folder: str | None = None  # run folder with the certificate
+    pairs: tuple[CertifiedModel, ...] = ()  # of pairs of labels; bounds above are of their sums, rel_gap is the worst
 
     def record(self) -> dict:
         """Return the attributes as numbers and texts that JSON has; None for what is not known."""
         found = {name: None if value != value else value for name, value in vars(self).items()}
-        return {"schema_version": 1, **found}
+        found["pairs"] = [one.record() for one in self.pairs]
+        return {"schema_version": 1, **{name: value for name, value in found.items() if name != "pairs" or value}}
 
     @property
     def labels(self) -> str:
@@ -73,13 +77,17 @@ class CertifiedModel:
 
     def __str__(self) -> str:
         far = f"{self.nearest:.4g} to {self.farthest:.4g} from the optimum's, whose norm is {self.norm:.4g}"
+        part = f"the sum of {len(self.pairs)} pairs; the worst pair has " if self.pairs else ""
+        part += f"{self.rel_gap:.3g} of {'its' if self.pairs else 'the'} value"
         lines = {
             "model": self.name,
             "objective": self.objective,
             "value": f"at most {self.value:.10g}; the optimum is at least {self.lowest:.10g}",
-            "gap": f"{self.gap:.4g}, {self.rel_gap:.3g} of the value" + (1 - self.accurate) * "; tol was not reached",
+            "gap": f"{self.gap:.4g}, {part}" + (1 - self.accurate) * "; tol was not reached",
             "weights": far if isfinite(self.farthest) else "not bounded: the objective has no ridge",
             "labels": self.labels,
+            **{f"pair {k}": f"{one.gap:.4g}, {one.rel_gap:.3g} of the value: {one.name}"
+               for k, one in enumerate(sorted(self.pairs, key=lambda one: -one.rel_gap), 1)},
             **({} if self.folder is None else {"certificate": self.folder}),
         }
         return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
@@ -97,7 +105,8 @@ class Asked:
         self.options = {**SPECS[name].completed(given), "data": data}
         self.spec = SPECS[name].resolved(SPECS[name], self.options)
         self.data = load_training(self.spec, self.options)
-        if "classes" in (self.data.labels or {}):
+        self.index: np.ndarray | None = None  # the rows of a pair of labels among those of the data
+        if "classes" in (self.data.labels or {}) and not self.options.get("one_vs_one"):
             raise UsageError("the data have more than two labels", "choose one against the rest: `positive=LABEL`")
         self.sparse, self.C, self.penalty, self.factor = name == SPARSE_SVM.name, C, penalty, 1.0
         values = [C] if not self.sparse else [*(self.options["alpha"] or ()), *(self.options["beta"] or ())]
@@ -119,6 +128,20 @@ class Asked:
     def best(self):
         """Return the certificate of the solution found here."""
         return next(iter(self.path.walk()))[1]
+
+    @cached_property
+    def pairs_of_labels(self) -> list[Asked]:
+        """Return the problems of the pairs of labels, each on its rows."""
+        found, classes = [], (self.data.labels or {})["classes"]
+        spec = SPECS["svm"].resolved(SPECS["svm"], {**self.options, "one_vs_one": False})
+        for model, index, (one, other) in zip(self.model.parts, self.model.places, pairs_of(classes), strict=True):
+            pair = copy.copy(self)
+            pair.spec, pair.model, pair.row, pair.index = spec, model, model, index
+            shape, labels = (index.size, *self.data.shape[1:]), {"+1": one, "-1": other}
+            pair.data = replace(self.data, rows=model.rows, labels=labels, shape=shape)
+            pair.path = replace(self.path, model=model, shared=None, screening=copy.deepcopy(self.path.screening))
+            found.append(pair)
+        return found
 
     # -- their point ---------------------------------------------------------------------------------------------
 
@@ -146,6 +169,12 @@ class Asked:
         if sp.issparse(places):
             signs = np.ones(coefficients.size) if self.data.labels is None else np.sign(sign * coefficients)
             places = self.places(given.name, places, signs)
+        elif self.index is not None:
+            among = np.full(int(max(self.index.max(), places.max(initial=0))) + 1, -1)
+            among[self.index] = np.arange(self.index.size)
+            places = among[places]
+            if np.any(places < 0):
+                raise DataError(f"{given.name} has support vectors of other labels", "pass the data it was fitted to")
         if self.model.mirrored:
             places = places + self.model.rows.n * (coefficients < 0.0)
         theta = np.zeros(self.model.size)
@@ -160,6 +189,7 @@ class Asked:
         own, p = sp.csr_array(self.data.rows.blocks.rows), self.data.preparation
         numbers = own.indices if p.columns is None else p.columns[own.indices]
         rows = sp.csr_array((own.data, numbers, own.indptr), shape=(own.shape[0], self.data.shape[1]))
+        rows = rows if self.index is None else sp.csr_array(rows[self.index])
         return places_of(name, vectors, rows, self.data.rows.signs, wanted)
 
     def pairs(self, given: Foreign) -> tuple[list, float]:
@@ -212,6 +242,26 @@ class Asked:
             given.name, self.objective(), **numbers, rel_gap=relative, **self.apart(theirs),
             accurate=bool(near or self.best.rel_gap <= self.tol),
         ), theirs  # fmt: skip
+
+    def judged_pairs(self, given: Foreign) -> CertifiedModel:
+        """Return what is proven about a model of pairs of labels: of each, and of their sums."""
+        names = names_of((self.data.labels or {}).get("classes") or (self.data.labels or {}).values())
+        if set(names) != set(given.labels):
+            raise DataError(f"{given.name} has the labels {', '.join(given.labels)}, the data {', '.join(names)}")
+        theirs, found = {frozenset(one.labels): one for one in given.pairs}, []
+        for pair in self.pairs_of_labels:
+            self.model.begin(pair.model)
+            found.append(pair.judged(theirs[frozenset(names_of((pair.data.labels or {}).values()))])[0])
+            self.model.forget(pair.model)
+        value, gap = (fsum(getattr(one, name) for one in found) * OUTWARD for name in ("value", "gap"))
+        lowest = fsum(one.lowest for one in found)
+        far = {name: sqrt(fsum(getattr(one, name) ** 2 for one in found)) for name in ("nearest", "farthest", "norm")}
+        rows = {name: sum(getattr(one, name) for one in found) for name in ("same", "other", "open")}
+        return CertifiedModel(
+            given.name, self.objective(), value, lowest - 8.0 * UNIT * abs(lowest), gap, max(o.rel_gap for o in found),
+            far["nearest"] / (1.0 + WIDER), far["farthest"] * (1.0 + WIDER), far["norm"], **rows,
+            accurate=all(one.accurate for one in found), pairs=tuple(found),
+        )  # fmt: skip
 
     def objective(self) -> str:
         """Return what the model was to minimise, as its maker writes it."""
@@ -317,7 +367,7 @@ def certify(
     name, penalty = problems_of(given, model)
     data = os.fspath(X) if y is None and isinstance(X, (str, os.PathLike)) else (X, y)
     all_given = completed(certify_options(name), options, "certify")
-    told = {**given.told, "tol": all_given["tol"] if given.duals is None else ROUGH}
+    told = {**given.told, "tol": all_given["tol"] if "kernel" not in given.told else ROUGH}
     for key in ("intercept", "bias") if {"intercept", "bias"} & options.keys() else ():
         told.pop(key, None)
     asked = told | {key: all_given[key] for key in options}
@@ -325,12 +375,18 @@ def certify(
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
     if not (asked.get("bias") or asked.get("intercept")):
         asked["intercept"] = "none"
+    if given.pairs and (asked.get("positive") is not None or out is not None):
+        what, name_of = f"{given.name} has a problem for each pair of labels", "out" if out is not None else "positive"
+        raise UsageError(f"{what}, `{name_of}` is for one problem", f"leave out `{name_of}`")
+    asked |= {"one_vs_one": True} if given.pairs else {}
     asked |= {"data": data, "C": C} | ({} if penalty is None else {"loss": "squared-hinge"})
     kept, place = {} if known is None else known, (name, penalty, repr(sorted(asked.items(), key=str)))
     with MemoryLimit(asked.get("max_memory")).in_force(), ExitStack() as ending:
         problem = kept[place] = kept.get(place) or Asked(name, asked, penalty)
         if known is None:
             ending.callback(problem.data.close)
+        if given.pairs:
+            return problem.judged_pairs(given)
         found, certificate = problem.judged(given)
         if out is not None:
             problem.write(certificate, out, bool(force), list(command))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue.scores import pairs_of
 from screenpath.data.words.labels import NamedLabel, label_text
 from screenpath.data.words.numerals import is_number
 from screenpath.errors import DataError, UsageError, needed
@@ -44,6 +46,7 @@ LIBSVM_KERNELS = {"rbf": "rbf", "polynomial": "poly", "linear": "linear"}
 UNREADABLE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError, csv.Error,
 )  # fmt: skip
+AGAIN = "write the model file again"
 COLUMNS = "write lines of feature,value below such a header: the number from 1 (0 is the intercept) or the name"
 
 
@@ -60,6 +63,7 @@ class Foreign:
     features: Sequence | None = None  # numbers from 1, or names, of the m weights; None: 1 to m
     # of a kernel model: numbers of rows from 0, or support vectors, csr_array of shape (m, d); and their y_i alpha_i
     duals: tuple[Any, np.ndarray] | None = None
+    pairs: tuple[Foreign, ...] = ()  # of more than two labels, as LIBSVM has them: a model for each pair
 
     def row(self, labels: dict | None) -> tuple[np.ndarray, float, float]:
         """Return weights and intercept for the problem with these labels (None: a regression), and their sign."""
@@ -138,36 +142,84 @@ def _lines(path: str, lines: list[str]) -> Foreign:
             raise ValueError("it has another number of weights than it says")
         intercepts = weights[:, -1] * bias if bias >= 0.0 else np.zeros(len(weights))
         return Foreign(path, weights[:, :width], intercepts, labels, kind, {"bias": bias} if bias > 0.0 else {})
-    if head["nr_class"] != "2":
-        raise DataError(f"{path} has {head['nr_class']} classes, of which LIBSVM compares pairs", "fit two")
-    if head["kernel_type"] != "linear":
-        return _kernel_model(path, head, labels, cells)
-    found: dict[int, float] = {}
-    for coefficient, *row in cells:
-        for j, value in (cell.split(":") for cell in row):
-            found[int(j)] = found.get(int(j), 0.0) + float(coefficient) * float(value)
-    weights, features = np.array([list(found.values())], float), list(found)
-    return Foreign(path, weights, np.array([-float(head["rho"])]), labels, kind, {"intercept": "free"}, features)
+    return _libsvm(path, head, labels, lines[: at + 1], cells)
 
 
-def _kernel_model(path: str, head: dict, labels: tuple, cells: list) -> Foreign:
-    """Read a model file of LIBSVM with a kernel; its support vectors are found among the rows of the data later."""
-    name, kind = LIBSVM_KERNELS.get(head["kernel_type"]), head["svm_type"]
-    if name is None or kind not in (FREE_SVC, FREE_SVR):
+def _libsvm(path: str, head: dict, labels: tuple, above: list[str], lines: list[list[str]]) -> Foreign:
+    """Read a model file of LIBSVM; with a kernel, support vectors are found among the rows of the data later."""
+    kernel, kind = LIBSVM_KERNELS.get(head["kernel_type"]), head["svm_type"]
+    if kernel is None or kind not in (FREE_SVC, FREE_SVR):
         what = f"{kind} with the kernel {head['kernel_type']}"
         raise DataError(f"{path}: {what} is no problem of screenpath's", f"kernels are {', '.join(LIBSVM_KERNELS)}")
-    told: dict[str, Any] = {"intercept": "free", "kernel": name, "gamma": float(head["gamma"])}
-    told |= {"degree": int(head["degree"]), "coef0": float(head["coef0"])} if name == "poly" else {}
-    entries = [[cell.split(":") for cell in row] for _, *row in cells]
-    values = np.array([float(value) for row in entries for _, value in row])
-    columns = np.array([int(j) - 1 for row in entries for j, _ in row], np.int64)
-    if columns.size and columns.min() < 0:
-        raise ValueError("its features do not begin with 1")
-    ends = np.cumsum([0, *map(len, entries)])
-    vectors = sp.csr_array((values, columns, ends), shape=(len(cells), int(columns.max(initial=-1)) + 1))
-    coefficients = np.array([float(coefficient) for coefficient, *_ in cells])
-    return Foreign(path, np.zeros((1, 0)), np.array([-float(head["rho"])]), labels, kind, told,
-                   duals=(vectors, coefficients))  # fmt: skip
+    told: dict[str, Any] = {"intercept": "free"}
+    told |= {} if kernel == "linear" else {"kernel": kernel, "gamma": float(head["gamma"])}
+    told |= {"degree": int(head["degree"]), "coef0": float(head["coef0"])} if kernel == "poly" else {}
+    count = int(head["nr_class"])
+    several = {"label": count, "nr_sv": count} if count > 2 else {}
+    for name, size in {**several, "rho": count * (count - 1) // 2}.items():
+        found = head.get(name, "").split()
+        strange = [one for one in found if not (is_number(one) and isfinite(float(one)))]
+        if strange or len(found) != size:
+            at = next((f"line {k}: " for k, line in enumerate(above, 1) if line.partition(" ")[0] == name), "")
+            what = f"has {strange[0]!r}, no number" if strange else f"has {len(found)} entries, not {size}"
+            raise DataError(f"{path}: {at}{name} {what}", AGAIN)
+    coefficients, vectors = _support(path, len(above) + 1, lines, count - 1)
+    whole = Foreign(path, np.zeros((1, 0)), -np.array([float(one) for one in head["rho"].split()]), labels, kind, told)
+    if count == 2:
+        return _summed(replace(whole, duals=(vectors, coefficients[:, 0])))
+    sizes = [int(size) for size in head["nr_sv"].split()]
+    if sum(sizes) != len(lines):
+        raise DataError(f"{path}: nr_sv counts {sum(sizes)} support vectors, there are {len(lines)}", AGAIN)
+    return _of_pairs(whole, np.repeat(range(count), sizes), coefficients, vectors)
+
+
+def _support(path: str, first: int, lines: list[list[str]], width: int) -> tuple[np.ndarray, Any]:
+    """Return coefficients, shape (m, width), and support vectors, shape (m, d), from lines of words from ``first`` on.
+    """
+    numbers: list[float] = []
+    values: list[float] = []
+    columns, ends = [], [0]
+    for k, cells in enumerate(lines, first):
+        for p, cell in enumerate(cells):
+            column, _, value = ("1", ":", cell) if p < width else cell.partition(":")
+            if not (is_number(value) and column.isdigit() and int(column) > 0 and isfinite(float(value))):
+                what = "a coefficient" if p < width else "a feature from 1 and its value"
+                raise DataError(f"{path}: line {k}: {cell!r} is not {what}", AGAIN)
+            (numbers if p < width else values).append(float(value))
+            columns += [int(column) - 1] if p >= width else []
+        if len(cells) < width:
+            raise DataError(f"{path}: line {k} has {len(cells)} of {width} coefficients", AGAIN)
+        ends.append(len(values))
+    shape = len(lines), max(columns, default=-1) + 1
+    vectors = sp.csr_array((np.array(values, float), np.array(columns, np.int64), ends), shape=shape)
+    return np.array(numbers, float).reshape(len(lines), width), vectors
+
+
+def _summed(given: Foreign) -> Foreign:
+    """Return a model with the weights that the sum over support vectors is, where it has no kernel."""
+    if given.duals is None or "kernel" in given.told:
+        return given
+    vectors, coefficients = given.duals
+    features, at = np.unique(vectors.indices, return_inverse=True)
+    terms = vectors.data * np.repeat(coefficients, np.diff(vectors.indptr))
+    weights = np.bincount(at, terms, features.size)[None, :]
+    return replace(given, weights=weights, features=(features + 1).tolist(), duals=None)
+
+
+def _of_pairs(whole: Foreign, own: np.ndarray, coefficients: np.ndarray, vectors) -> Foreign:
+    """Return a model with one of two labels for each pair, by the coefficients as LIBSVM has them.
+
+    ``own``, shape (m,), are the numbers of the labels of support vectors, ``vectors`` as of ``Foreign.duals``;
+    ``coefficients``, shape (m, labels - 1), are those against each other label: ``sv_coef``, transposed.
+    """
+    pairs = []
+    for p, (a, b) in enumerate(pairs_of(len(whole.labels))):
+        column = np.where(own == a, coefficients[:, b - 1], np.where(own == b, coefficients[:, a], 0.0))
+        there, labels = np.flatnonzero(column), (whole.labels[a], whole.labels[b])
+        duals = vectors[there], column[there]
+        name, rho = f"{whole.name} ({' and '.join(labels)})", whole.intercepts[p : p + 1]
+        pairs.append(_summed(replace(whole, name=name, intercepts=rho, labels=labels, duals=duals)))
+    return replace(whole, pairs=tuple(pairs))
 
 
 def _key(columns, values) -> tuple:
@@ -282,17 +334,27 @@ def of_estimator(model: Any) -> Foreign:
         raise UsageError(f"{name} with {kind} solves a problem that screenpath has not{why}", "see the guide, exact.md")
     if known.get("class_weight") is not None:
         told["class_weight"] = known["class_weight"]
-    if len(labels) > 2 and ("class_weight" in told or kind == FREE_SVC):
-        raise UsageError(f"{name} has pairs or weights of {len(labels)} labels, not one label against all", "fit two")
+    several = len(labels) > 2 and kind == FREE_SVC
+    if len(labels) > 2 and "class_weight" in told and not several:
+        raise UsageError(f"{name} has weights of {len(labels)} labels, not one label against all", "fit two")
     intercepts = np.ravel(np.asarray(getattr(model, "intercept_", 0.0), float))
     if "kernel" in told:
         told |= {"gamma": float(model._gamma)} if "gamma" in told else {}  # gamma=scale has become a number
-        duals = model.support_, np.ravel(_dense(model.dual_coef_))
-        return Foreign(name, np.zeros((1, 0)), intercepts, labels, kind, told, duals=duals)
+        whole, coefficients = Foreign(name, np.zeros((1, 0)), intercepts, labels, kind, told), _dense(model.dual_coef_)
+        if several:
+            own = np.repeat(np.arange(len(labels)), model.n_support_)
+            return _of_pairs(whole, own, coefficients.T, model.support_)
+        return replace(whole, duals=(model.support_, np.ravel(coefficients)))
     if not hasattr(model, "coef_"):
         raise UsageError(f"{name} has no weights", "pass a fitted linear model, or an SVC")
     weights = np.atleast_2d(np.asarray(_dense(model.coef_), float))
-    return Foreign(name, weights, np.resize(intercepts, len(weights)), labels, kind, told)
+    whole = Foreign(name, weights, np.resize(intercepts, len(weights)), labels, kind, told)
+    if not several:
+        return whole
+    rows = zip(pairs_of(list(labels)), weights, intercepts, strict=True)
+    pairs = (replace(whole, name=f"{name} ({' and '.join(two)})", labels=two, weights=w[None, :], intercepts=b[None])
+             for two, w, b in rows)  # fmt: skip
+    return replace(whole, pairs=tuple(pairs))
 
 
 def _dense(values):
