@@ -150,6 +150,10 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
             forms = np.concatenate([*parts, np.empty((0, intercepts.size))]) + intercepts
         else:
             forms = X @ coefficients.T + intercepts
+        wrong = np.flatnonzero(~np.isfinite(forms).all(axis=1))
+        if wrong.size:
+            what = f"row {wrong[0] + 1}: a kernel value with a support vector is infinite, too large or no number"
+            raise DataError(what, "check the kernel: only columns of rows that are no support vectors may be nan")
         return forms if run.voting else forms[:, 0]
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:

@@ -229,3 +229,16 @@ def test_the_sigmoid_is_refused_with_a_way_that_works(call):
     exec(code, {})
     assert call(*command.split(), "--quiet").code == 0
     assert {row["status"] for row in read_csv("runs/sigmoid/steps.csv")} == {"certified"}
+
+
+@pytest.mark.parametrize("model", ["svm", "lad"])
+def test_a_new_value_that_is_no_number_is_no_prediction(call, model):
+    np.save("k.npy", kernel(X, X))
+    np.savetxt("k.labels", Y)
+    assert call(model, "k.npy", "--kernel", "precomputed", *GRID, "-o", "run").code == 0
+    support = int(next(row["sample"] for row in read_csv("run/coefficients.csv") if row["sample"] != "0")) - 1
+    values = kernel(NEW, X)
+    values[4, support] = np.nan
+    np.save("new.npy", values)
+    found = call("predict", "run", "new.npy", "--step", 0, "-o", "out.csv")
+    assert found.code == 1 and "row 5: " in found.err and not Path("out.csv").exists()
