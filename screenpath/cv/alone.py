@@ -52,7 +52,8 @@ def without_each(task, model, certificate) -> tuple[np.ndarray, dict]:
     if status == CERTIFIED and found.unproven(labels).any():
         status = OPEN
     values = np.where(np.isfinite(found.values), found.values, of.forms[: model.rows.n])
-    return values, {"status": status, "rel_gap": float(found.gap.max()) / of.certificate.primal}
+    worst = float(found.gap.max())
+    return values, {"status": status, "rel_gap": worst / of.certificate.primal if worst > 0.0 else 0.0}
 
 
 def row_scores(score: Score, products: list, targets, weights=None) -> np.ndarray:

@@ -118,7 +118,7 @@ def kernel_sharpened(model, certificate, tol: float):
     """
     if not meets(certificate, tol):
         found = _kernel_formed(model, certificate, 1.0)
-        return found if found.gap < certificate.gap else certificate
+        return found if found.gap < certificate.gap or meets(found, tol) else certificate
     best = certificate
     for target in (None, tol):
         found = _kernel_formed(model, certificate, target)

@@ -131,8 +131,8 @@ class KernelPair(Pair):
         return np.array([value]), np.array([UP * UNIT * abs(value)])
 
     def norm_squared(self) -> tuple[float, float]:
-        """Return ``||w||^2``, and a bound of its error."""
-        return fsum(self.square), UP * fsum(self.square_error)
+        """Return ``||w||^2``, and a bound of its error; without support vectors w is 0."""
+        return (fsum(self.square), UP * fsum(self.square_error)) if self.nnz else (0.0, 0.0)
 
     @property
     def pull(self) -> tuple[float, float]:

@@ -251,7 +251,8 @@ def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray, C: float | None
     s = 0.5 * (K + high - low) / K if abs(high - low) < K else float(low < high)
     s = s if C is None else (C - one["C"]) / step
     gap = (1.0 - s) * low + s * high + s * (1.0 - s) * K
-    return gap / (min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap)
+    least = min(e["primal"] - e["primal_error"] - e["gap"] for e in (one, other)) + gap
+    return gap / least if gap > 0.0 else 0.0  # the optimum may be 0 at both
 
 
 def _uncovered(record: dict, facts: dict) -> list[str]:

@@ -99,3 +99,14 @@ def test_what_is_refused(call):
     assert "needs a kernel" in call("lad", "data", "--gamma", 1, "-o", "r").err
     assert "has no degree" in call("svr", "data", "--kernel", "rbf", "--degree", 2, "-o", "r").err
     assert "--certify" not in call("cv", "svr", "--help").out
+
+
+@pytest.mark.parametrize("kernel", [(), KERNEL])
+def test_a_tube_that_holds_all_rows_is_proven_and_left_out(call, kernel):
+    words = ("svr", "data", "--epsilon", 100, *kernel, "--grid", 3, "--quiet")
+    assert call(*words, "--certificate", "-o", "run").code == 0
+    done = call("verify", "run")
+    assert done.code == 0 and "3 of 3 steps proven" in done.out, done.out + done.err
+    if not kernel:
+        assert call("cv", *words, "--folds", "loo", "-o", "folds").code == 0
+        assert {row["status"] for row in read_csv("folds/folds.csv")} == {"certified"}
