@@ -68,7 +68,11 @@ def _from_file(path: str, width: int, names, weights: dict) -> list[str]:
 def _from_table(path: str, lines: list[str], head: list[str], width: int, names, weights: dict) -> list[str]:
     places = {name: j for j, name in enumerate(names or ())}
     labels: list = [None] * width
-    for k, cells in enumerate(csv.reader(lines), 1):
+    try:
+        found = list(csv.reader(lines))
+    except csv.Error as error:
+        raise DataError(f"{path}: the table cannot be read ({error})", HINT) from None
+    for k, cells in enumerate(found, 1):
         if k == 1 or not cells:
             continue
         where, cells = f"{path}, line {k}", [cell.strip() for cell in cells]

@@ -130,3 +130,9 @@ def test_names_of_rules_and_solvers_and_a_share_without_groups(call, data):
     groups = "--groups", "g.txt"
     for options in ((*groups, "--rule", "dvi"), (*groups, "--solver", "cd"), ("--l1-share", 0.5)):
         assert call("sparse-svm", data, *options, "-o", "run").code == 2
+
+
+def test_a_table_that_csv_cannot_read_is_refused(call, data):
+    (data.parent / "wide.csv").write_text(f"feature,group\n1,{'y' * 200_000}\n")
+    found = call("sparse-svm", data, "--groups", "wide.csv", *GRID, "-o", "run")
+    assert found.code == 1 and "wide.csv: the table cannot be read" in found.err
