@@ -94,7 +94,7 @@ WHERE = ("problem", "data", "grid")  # groups of the options of a path that defi
 
 def study_options(model: str) -> tuple:
     own = OWN.get(model, BOX)
-    known = {"one_vs_rest", *(one.name for one in own), *(("bias",) if SPECS[model].free_bias else ())}
+    known = {"one_vs_rest", "one_vs_one", *(one.name for one in own), *(("bias",) if SPECS[model].free_bias else ())}
     problem = (one for one in SPECS[model].path_options if one.group in WHERE and one.name not in known)
     return (*own, o.MAX_MEMORY, *problem)
 

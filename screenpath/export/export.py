@@ -96,7 +96,9 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
     lines += [f"{name} {chosen[name]!r}" for name in ("degree", "gamma", "coef0") if name in chosen]
     lines += [f"nr_class {len(labels) or 2}", f"total_sv {order.size}", _line("rho", map(repr, np.ravel(rho).tolist()))]
     if run.labels:
-        lines += [_line("label", [whole_label(label, "LIBSVM") for label in labels]), _line("nr_sv", map(str, sizes))]
+        others = ("",) if run.voting else ()  # no other file holds these models
+        whole = [whole_label(label, "LIBSVM", *others) for label in labels]
+        lines += [_line("label", whole), _line("nr_sv", map(str, sizes))]
     lines.append("SV")
     numbers = np.arange(1, rows.shape[1] + 1) if run.numbers is None else run.numbers
     for k in order:

@@ -51,5 +51,7 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
     if "signs" in header and "C sum_i" not in text:
         text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0" else "; w_j >= 0"
-    text = f"for each pair of classes, on their rows: {text}" if header.get("one_vs_one") else text
+    pairs = f"for each pair of classes, on their rows: {text}"  # of two labels there is one, of all rows
+    one = written == pairs and "rest" not in (header.get("labels") or {}).values()
+    text = pairs if header.get("one_vs_one") or one else text
     return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text

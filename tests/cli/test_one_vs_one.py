@@ -101,6 +101,21 @@ def test_formats_without_votes_are_refused(call, three, kernel, kind, advice):
 def test_two_labels_are_the_binary_path(call, three, tmp_path):
     lines = (tmp_path / three).read_text().splitlines()
     (tmp_path / "two").write_text("\n".join(line for line in lines if not line.startswith("5")) + "\n")
-    for name, more in (("one", ()), ("other", ("--one-vs-one",))):
+    for name, more in (("one", ()), ("other", ("--one-vs-one", "--certificate"))):
         assert call("svm", "two", *GRID, *more, "-o", name, "-q").code == 0
     assert (tmp_path / "one" / "coefficients.csv").read_text() == (tmp_path / "other" / "coefficients.csv").read_text()
+    assert call("verify", "other").code == 0
+
+
+def test_rules_are_not_compared(call, three):
+    found = call("compare-rules", "svm", three, "--one-vs-one", "--grid", 3)
+    assert found.code == 2 and "--one-vs-one is an option of screenpath svm" in found.err
+
+
+def test_labels_that_the_only_format_cannot_hold(call, three, tmp_path):
+    rows = [line.split() for line in (tmp_path / three).read_text().splitlines()]
+    lines = [",".join([f"label {row[0]}", *(cell.partition(":")[2] for cell in row[1:])]) for row in rows]
+    (tmp_path / "words.csv").write_text("\n".join(["y,a,b,c", *lines]) + "\n")
+    assert call("svm", "words.csv", "--one-vs-one", "--c", 1, *RBF, "-o", "run", "-q").code == 0
+    found = call("export", "run", "--to", "libsvm", "-o", "model")
+    assert found.code == 2 and "whole numbers" in found.err and "--to" not in found.err

@@ -206,13 +206,13 @@ def rest_label(labels: dict):
     return (0.0 if labels["+1"] == -1.0 else -1.0) if labels["-1"] == "rest" else labels["-1"]
 
 
-def whole_label(label: float, tool: str) -> str:
-    """Return a label for a model file of LIBLINEAR or LIBSVM, which holds whole numbers only."""
+def whole_label(label: float, tool: str, others: str = "export `to=json`, npz or onnx, or ") -> str:
+    """Return a label for a model file of LIBLINEAR or LIBSVM, which holds whole numbers only; ``others`` hold more."""
     text = label_text(label)
     if not is_plain(text) or not float(text).is_integer() or abs(float(text)) > INT_MAX:
         raise UsageError(
             f"{tool}'s labels are whole numbers, {text} is not one that it can hold",
-            "export `to=json`, npz or onnx, or rename the labels in the data file",
+            f"{others}rename the labels in the data file",
         )
     return str(int(float(text)))
 
