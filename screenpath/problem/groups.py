@@ -20,6 +20,7 @@ from math import fsum, inf
 
 import numpy as np
 
+from screenpath.data.safe.memory import SPARSE, in_force
 from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
@@ -126,17 +127,22 @@ class Grouped(SparseModel):
 
     def columns_of(self, features: np.ndarray):
         """Return columns of the data as float64, shape (n, k), and count them as read."""
-        found = self.X[:, features].astype(np.float64, copy=False)
-        self.rows.touched += found.nnz if sp.issparse(found) else found.size
-        return found
+        ends = self.views.column_ends
+        values = int(np.sum(ends[features + 1] - ends[features]))
+        in_force().check(
+            (32 if sp.issparse(self.X) else 16) * values, f"{features.size:,} columns of groups", SPARSE.hint
+        )
+        self.rows.touched += values
+        return self.X[:, features].astype(np.float64, copy=False)
 
-    def row_squares(self, keep: np.ndarray) -> np.ndarray:
-        """Return the squared norms of the rows over the features with a mark in ``keep``, shape (n,)."""
+    def row_part(self, keep: np.ndarray) -> np.ndarray:
+        """Return that of :class:`SparseScreened` where the features with a mark in ``keep`` are left."""
         if np.all(keep):
-            return self.views.row_sqnorms
-        columns = self.columns_of(np.flatnonzero(keep))
-        squares = columns.multiply(columns) if sp.issparse(columns) else np.square(columns)
-        return np.asarray(squares.sum(axis=1)).ravel()
+            return self.row_sq
+        kept = np.flatnonzero(keep)
+        X = self.columns_of(kept)
+        squares = X.multiply(X) if sp.issparse(X) else np.square(X)
+        return np.asarray(squares.sum(axis=1)).ravel() - X @ self.twice[kept]
 
     # -- the penalty ---------------------------------------------------------------------------------------------
 
@@ -153,8 +159,10 @@ class Grouped(SparseModel):
         active features is one that ``penalised_rounding`` counts as much for. The kinks include their rounding.
         """
         g, beta = self.groups, self.beta
-        S, sizes = self.shrunk(u), g.size(w)
-        inner = u - S
+        there = np.zeros(u.size)
+        there[features] = u[features]
+        S, sizes = self.shrunk(there), g.size(w)
+        inner = there - S
         kinks = beta * sizes - g.sums(inner * w)
         kink = fsum(np.maximum(kinks, 0.0)) + fsum(4.0 * g.depth * (beta * sizes + g.sums(np.abs(inner * w))))
         active = np.flatnonzero(g.norms(S) + sizes)

@@ -6,8 +6,7 @@ convex. A group has no weight where ``||S(u_g)||`` is 0 all over a dual ball of 
     min(||soft(|u_g| + r ||x^j||, beta tau)||, ||soft(u_g, beta tau)|| + r ||X_g||) < beta (1 - tau) p_g,
 
 ``||X_g||`` the spectral norm (Ndiaye et al. 2016), and a feature of a group that is left where ``|u_j| + r ||x^j|| <
-beta tau``. A sample is decided by the primal ball, in which the features found so far have no part; with a free
-intercept that lies between the best ones for the lowest and the highest scores of all samples in the ball. What the
+beta tau``. A sample is decided as in SIFS by the primal ball, in which the features found so far have no part. What the
 samples found are at is known of the optimum: the ball shrinks, and the columns end where they do.
 
 At ``alpha = 0`` there is the ball of the dual's gap alone, and no sample is decided.
@@ -16,50 +15,39 @@ At ``alpha = 0`` there is the ball of the dual's gap alone, and no sample is dec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict
 from math import inf
 
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels.screen.sifs import decide_samples
 from screenpath.numbers import sparse as sp
-from screenpath.numbers.rounding import OUTWARD, TINY, UNIT, gamma
-from screenpath.problem.penalised_rounding import EXTRA
+from screenpath.numbers.rounding import OUTWARD, TINY, UNIT
 from screenpath.problem.sparse_types import SparseScreened
-from screenpath.screen.base import PathScreening
-from screenpath.screen.sparse import FAR, RULES, finite, regions_of
+from screenpath.screen.sparse import FAR, SparseScreening, finite, parse_sparse_rule, regions_of
 
 TURNS = 4  # triggerings of features and samples each
 WORTH = 0.05  # part of the samples that must be new for a pass over the columns left
-WIDER = (1e-12, 1e-9, 1e-6, 1e-3)  # of the scores: how far from a best intercept its side is proven
 
 
-@dataclass(frozen=True, slots=True)
-class GroupScreening(PathScreening):
-    """What is screened when; see :class:`screenpath.screen.sparse.SparseScreening`."""
-
-    what: tuple[bool, bool]  # samples, features: whether the static rule screens them
-    dynamic: bool
-    name: str
+class GroupScreening(SparseScreening):
+    """What is screened when; features come first."""
 
     def before(self, model, reference, parameter) -> SparseScreened:
-        at = model.nothing_screened()
-        return screen_groups(model, at, reference, parameter, self.what) if any(self.what) else at
+        at, what = model.nothing_screened(), (self.samples, self.features)
+        return screen_groups(model, at, reference, parameter, what) if any(what) else at
 
     def again(self, model, certificate, parameter) -> SparseScreened:
         return screen_groups(model, model.nothing_screened(), certificate, parameter, (True, True))
 
 
 def parse_group_rule(text: str) -> GroupScreening:
-    """Turn ``none``, ``gap``, ``sifs``, ``iss``, ``ifs`` or one of the last three with ``+gap`` into a screening."""
-    static, _, rest = str(text).strip().lower().partition("+")
-    if static in RULES and rest in ("", "gap"):
-        return GroupScreening(RULES[static], rest == "gap", text)
-    if static in ("none", "gap") and not rest:
-        return GroupScreening((False, False), static == "gap", text)
-    raise UsageError(
-        f"with `groups` there is no rule '{text}'", "use sifs+gap, sifs, iss, ifs, iss+gap, ifs+gap, gap or none"
-    )
+    """Turn the name of a rule of :func:`screenpath.screen.sparse.parse_sparse_rule` into a screening."""
+    found = parse_sparse_rule(text)
+    if not isinstance(found, SparseScreening):
+        raise UsageError(f"`groups` does not support a rule of your own, '{text}'", "use sifs+gap or none")
+    return GroupScreening(**asdict(found))
 
 
 def screen_groups(model, at: SparseScreened, point, alpha: float, what: tuple, paper: bool = True) -> SparseScreened:
@@ -84,7 +72,7 @@ def screen_groups(model, at: SparseScreened, point, alpha: float, what: tuple, p
             record.append([-1, zeroed])
             if turn and not zeroed:
                 break
-        new = _samples(model, at, point, r, alpha) if what[0] else 0
+        new = _samples(model, at, point, r) if what[0] else 0
         if what[0]:
             record.append([new, -1])
         if not (all(what) and new > WORTH * model.n and turn < TURNS - 1):
@@ -112,44 +100,18 @@ def _features(model, at: SparseScreened, u, radius: float, column, operator, siz
     return new
 
 
-def _samples(model, at: SparseScreened, point, r, alpha: float) -> int:
+def _samples(model, at: SparseScreened, point, r) -> int:
     """Decide samples by the primal ball without the features that have no weight; return how many are new."""
-    scores, w, slack = point.scores - point.intercept, point.w, model.rounding.slacks.rows
-    gone, radius_sq, squares = at.keep == 0, r.primal_sq, model.row_squares(at.keep)
-    if np.any(w[gone] != 0.0):
-        w, lost = np.where(gone, 0.0, w), r.scale * r.scale * float(w[gone] @ w[gone])
-        scores, radius_sq = model.scores(w), max(radius_sq * (1.0 + model.rounding.slacks.squares) - lost, 0.0)
-    centre, radius = r.scale * scores, math.sqrt(radius_sq) * OUTWARD
-    norms = np.sqrt(squares) * (1.0 + gamma(model.d + EXTRA))
-    extent = r.scale * float(np.linalg.norm(point.w)) + radius
-    lost = model.row_norm[: model.n] * extent * (1.0 + EXTRA) + 1.0 + r.scale * abs(point.intercept)
-    reach = norms * radius + slack * lost
-    low, high = 0.0, 0.0
-    if model.intercept:
-        low, high = -_most(model, -(centre + reach), -1), _most(model, centre - reach, 1)
-    least = np.where(model.labels > 0, centre - reach + low, -(centre + reach + high))
-    most = np.where(model.labels > 0, centre + reach + high, -(centre - reach + low))
-    margin = slack * (2.0 + abs(low) + abs(high)) if max(abs(low), abs(high)) < inf else inf
-    out, inside = least > 1.0 + margin, most < 1.0 - model.gamma - margin
-    free = at.duals == 0
-    at.duals[free & out], at.duals[free & inside & (not model.squared)] = -1, 1
-    return int(np.count_nonzero(free & (out | (inside & (not model.squared)))))
-
-
-def _most(model, scores: np.ndarray, side: int) -> float:
-    """Return a bound above the best intercepts for scores, of labels times ``side``: the signed sum is surely below 0
-    there, as it falls with the intercept.
-    """
-    y, size = side * model.labels, 1.0 + float(np.max(np.abs(scores)))
-    b = side * model.placed((side * scores).copy()).high if side > 0 else -model.placed((-scores).copy()).low
-    for wider in WIDER:
-        at = b + wider * size
-        theta = np.clip((1.0 - y * (scores + at)) / model.gamma, model.low, model.high)
-        mass = model.weights * theta
-        off = gamma(model.n + EXTRA) * float(mass.sum()) + gamma(EXTRA) * model.mass * size / model.gamma
-        if float(y @ mass) < -off:
-            return at
-    return inf
+    scores, radius_sq, gone = point.scores, r.primal_sq * (1.0 + model.rounding.slacks.squares), at.keep == 0
+    if np.any(point.w[gone]):
+        radius_sq = max(radius_sq - r.scale * r.scale * float(point.w[gone] @ point.w[gone]), 0.0)
+        scores = model.scores(np.where(gone, 0.0, point.w)) + point.intercept
+    radius = math.sqrt(radius_sq) * OUTWARD
+    ball = r.scale, radius, r.scale * float(np.linalg.norm(point.w)) + radius
+    rows = model.row_part(at.keep), model.row_sizes, model.row_norm
+    free = (0.25 * float(np.sum(np.square(model.twice[~gone]))), abs(point.intercept)) if model.intercept else None
+    slacks, found = tuple(model.rounding.slacks), np.empty(model.n, dtype=np.int64)
+    return decide_samples(scores, model.samples, ball, rows, slacks, free, at.duals, found)
 
 
 def _conditioned(model, at: SparseScreened, point, r):

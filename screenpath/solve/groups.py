@@ -3,22 +3,25 @@
 A step is the minimiser of a quadratic model of the losses plus the penalty as it is, over the groups of the working
 set: proximal steps group after group (:mod:`screenpath.kernels.solve.groups`) find which weights are not 0, and Newton
 steps on these, where the penalty is smooth, the rest. The model is exact while no row passes a kink: a few steps are
-enough. The best free intercept is taken at every point, and eliminated from the model. The rows that are not fixed, and
-the columns of the working set, are copied.
+enough. The best free intercept is taken at every point, and eliminated from the model. Of the data only the columns of
+the working set are copied; all else is as for single features (:mod:`screenpath.solve.sparse_newton`).
 """
 
 from __future__ import annotations
 
 import time
+from copy import copy
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from screenpath.data.safe.memory import SPARSE, in_force
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import groups as kernels
 from screenpath.numbers import sparse as sp
-from screenpath.problem.sparse_types import Level, SparseReduced
+from screenpath.problem.sparse_types import SparseReduced
 from screenpath.screen.groups import screen_groups
+from screenpath.solve import sparse_newton
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.sharp import continued
 
@@ -40,13 +43,12 @@ class GroupNewton(Solver):
         """Solve a reduced problem; at ``alpha = 0`` see :func:`screenpath.solve.sharp.continued`."""
         if reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=False)
-        run, progress, screen_below, screened = _Run(reduced), Progress(IDLE), np.inf, 0
+        run, progress, screen_below, screened, epochs = _Run(reduced), Progress(IDLE), np.inf, 0, 0
         while True:
-            run.look()
-            budget.note(run.gap, run.value, run.touched)
-            converged = run.gap <= tol * abs(run.value)
-            late = run.epochs >= budget.epochs or time.monotonic() > budget.deadline
-            if converged or late or progress.stalls(run.gap, run.value, EXACT * run.gap):
+            budget.note(run.gap, run.primal, run.touched)
+            converged = run.gap <= tol * abs(run.primal)
+            late = epochs >= budget.epochs or time.monotonic() > budget.deadline
+            if converged or late or progress.stalls(run.gap, run.primal, EXACT * run.gap):
                 break
             if dynamic and run.gap <= screen_below:
                 screen_below = AGAIN * run.gap
@@ -54,103 +56,39 @@ class GroupNewton(Solver):
                 screened += found
                 if found:
                     continue
-            run.improve(INNER * max(tol * abs(run.value), INNER * run.gap), budget)
-        return Solution(run.w, None, run.epochs, run.touched, converged, screened, self.name)
+            target = INNER * max(tol * abs(run.primal), INNER * run.gap)
+            run, steps = run.improved(target, min(STEPS, budget.epochs - epochs))
+            epochs += steps
+        return Solution(run.w, None, epochs, run.touched, converged, screened, self.name)
 
 
-class _Run:
-    """Working arrays of one solve. ``rows`` are those whose dual variable is not fixed."""
+class _Run(sparse_newton._Run):
+    """Working arrays of one solve, see there; ``u`` is 0 at features that are decided."""
 
-    def __init__(self, reduced: SparseReduced):
-        self.model, self.alpha, self.at = reduced.model, reduced.alpha, reduced.screened.copy()
-        self.level, self.epochs, self.before = reduced.start.intercept, 0, self.model.rows.touched
-        self.w = np.where(self.at.keep != 0, reduced.start.w, 0.0)
-        self.restrict()
+    def _evaluate(self) -> None:
+        self.u = np.where(self.at.keep != 0, self.u, 0.0)
+        self.primal, self.gap = self._objectives(self.features)
 
-    @property
-    def touched(self) -> int:
-        return self.model.rows.touched - self.before
-
-    def restrict(self) -> None:
-        """Take what is not decided: rows, features, and what fixed rows add to loss and sums."""
-        m, fixed = self.model, self.at.duals > 0
-        self.w = np.where(self.at.keep != 0, self.w, 0.0)
-        self.features, self.rows = np.flatnonzero(self.at.keep), np.flatnonzero(self.at.duals == 0)
-        X = m.columns_of(self.features)
-        self.signed = m.labels * m.weights
-        self.u_fixed = X[fixed].T @ (self.signed[fixed] * m.high) / m.n
-        self.b_fixed = float(self.signed[fixed].sum()) * m.high / m.n
-        kinks = m.kinks[fixed]
-        self.loss_fixed = float(m.weights[fixed] @ (m.high * (kinks - 0.5 * m.gamma * m.high))) / m.n
-        self.X, self.y, self.s, self.c = X[self.rows], m.labels[self.rows], m.weights[self.rows], m.kinks[self.rows]
-        self.theta = None
-
-    # -- a point ---------------------------------------------------------------------------------------------------
-
-    def respond(self, scores: np.ndarray, w: np.ndarray):
-        """Return intercept, dual variables and objective of weights whose scores on the rows are known."""
-        m, b = self.model, self.level
-        if m.intercept:
-            b = self.best(scores, b)
-        t = self.c - self.y * (scores + b)
-        theta = np.clip(t / m.gamma, m.low, m.high)
-        loss = float(self.s @ (theta * (t - 0.5 * m.gamma * theta))) / m.n + self.loss_fixed - self.b_fixed * b
-        loss -= float(self.u_fixed @ w[self.features])
-        penalty = 0.5 * self.alpha * float(w @ w) + m.beta * float(m.groups.size(w).sum())
-        return b, theta, loss + penalty
-
-    def best(self, scores: np.ndarray, b: float) -> float:
-        """Return the root of the signed sum, which falls with the intercept: Newton steps within an interval."""
-        m, low, high = self.model, -np.inf, np.inf
-        for _ in range(100):
-            t = self.c - self.y * (scores + b)
-            theta = np.clip(t / m.gamma, m.low, m.high)
-            total = float((self.s * self.y) @ theta) / m.n + self.b_fixed
-            low, high = (b, high) if total > 0.0 else (low, b)
-            slope = float(self.s[(theta > m.low) & (theta < m.high)].sum()) / (m.n * m.gamma)
-            new = b + (total / slope if slope > 0.0 else np.copysign(1.0 + abs(b), total))
-            if not low < new < high:
-                new = 0.5 * (low + high) if np.isfinite(low + high) else new
-            if abs(total) <= 1e-16 * m.mass / m.n or new == b or new in (low, high):
-                break
-            b = new
-        return b
-
-    def look(self) -> None:
-        """Compute the point's dual variables, sums and gap over all features that are left."""
-        m, place = self.model, np.flatnonzero(self.w[self.features])
-        scores = self.X[:, place] @ self.w[self.features[place]]
-        self.level, self.theta, self.value = self.respond(scores, self.w)
-        self.u = np.zeros(self.w.size)
-        self.u[self.features] = self.X.T @ (self.s * self.y * self.theta) / m.n + self.u_fixed
-        m.rows.touched += self.rows.size * (self.features.size + place.size)
-        _, _, kink, lag_sq, *_ = m.penalty_terms(self.w, self.u, self.features, self.alpha)
-        self.gap = kink + 0.5 * lag_sq
+    def _objectives(self, features: np.ndarray) -> tuple[float, float]:
+        """Return the objective, and the gap of the problem of these features, outside of which weights are 0."""
+        m = self.model
+        w_sq, size, kink, lag_sq, *_ = m.penalty_terms(self.w, self.u, features, self.alpha)
+        return self.loss + (0.5 * w_sq + m.beta * size), kink + 0.5 * lag_sq
 
     def screen(self) -> int:
         """Apply the gap balls of the current pair; return how many rows and features they decide."""
-        m = self.model
-        scores, theta = m.scores(self.w) + self.level, np.where(self.at.duals > 0, m.high, m.low)
-        theta[self.rows] = self.theta
-        level = Level(self.level, self.level, self.level)
-        loss = max(
-            self.value - 0.5 * self.alpha * float(self.w @ self.w) - m.beta * float(m.groups.size(self.w).sum()), 0.0
-        )
-        samples = loss, 0.0, 0.0, m.mass, 0.0, 0, 0  # ||theta||^2 is at most that
-        point = m.pair(
-            self.alpha, self.w, scores, theta, (self.u, np.zeros(self.u.size)), samples, m.every, level=level
-        )
-        before = int(np.count_nonzero(self.at.duals)) - int(np.count_nonzero(self.at.keep))
-        self.at = screen_groups(m, self.at, point, self.alpha, (True, True), paper=False)
-        found = int(np.count_nonzero(self.at.duals)) - int(np.count_nonzero(self.at.keep)) - before
+        before = self.at
+        self.at = screen_groups(self.model, before, self._point(), self.alpha, (True, True), paper=False)
+        found = int(np.count_nonzero(self.at.status != before.status))
         if found:
-            self.restrict()
+            self.theta, held = np.empty(self.theta.size), self.theta
+            self._restrict(self.w, held)
         return found
 
     # -- a working set -----------------------------------------------------------------------------------------------
 
-    def improve(self, target: float, budget: Budget) -> None:
-        """Solve the problem on the groups that matter now to about the gap ``target``."""
+    def improved(self, target: float, steps: int) -> tuple[_Run, int]:
+        """Solve the problem on the groups that matter now to about the gap ``target``; return the point and steps."""
         m, g = self.model, self.model.groups
         excess = g.norms(g.soft(self.u, m.beta * g.share)) - m.beta * g.parts
         excess[g.sums(self.at.keep.astype(np.int64)) == 0] = -np.inf
@@ -161,54 +99,55 @@ class _Run:
         chosen = g.order[active[g.of[g.order]] & (self.at.keep[g.order] != 0)]  # group by group
         ends = np.flatnonzero(np.diff(g.of[chosen], prepend=-1, append=-1)).astype(np.int64)
         parts = m.beta * g.parts[g.of[chosen[ends[:-1]]]]
-        X = self.X[:, np.searchsorted(self.features, chosen)]
-        for _ in range(STEPS):
-            if not self._step(X, chosen, ends, parts) or self.epochs >= budget.epochs:
+        size = chosen.size * (2 * int(np.count_nonzero(self.at.duals == 0)) + 3 * chosen.size)
+        in_force().check(8 * size, f"a working set of {chosen.size:,} features", SPARSE.hint)
+        X, run, taken = m.columns_of(chosen), self, 0
+        while taken < steps:
+            taken += 1
+            there = run._step(X, chosen, ends, parts)
+            if there is None:
                 break
-            u = self.u.copy()
-            u[chosen] = (
-                X.T @ (self.s * self.y * self.theta) / m.n + self.u_fixed[np.searchsorted(self.features, chosen)]
-            )
-            only = np.zeros(u.size)
-            only[chosen] = u[chosen]
-            self.u = u
-            _, _, kink, lag_sq, *_ = m.penalty_terms(self.w, only, chosen, self.alpha)
-            if kink + 0.5 * lag_sq <= target:
+            run, there.u = there, run.u.copy()
+            run.u[chosen] = X.T @ run.psi / m.n
+            if run._objectives(chosen)[1] <= target:
                 break
+        if run is not self:
+            run._new_u()
+            run._evaluate()
+        return run, taken
 
-    def _step(self, X, chosen: np.ndarray, ends: np.ndarray, parts: np.ndarray) -> bool:
-        """Take one proximal Newton step on the chosen features; return False if it leads nowhere."""
-        m, w = self.model, self.w[chosen]
-        self.epochs += 1
-        inside = (self.theta > m.low) & (self.theta < m.high)
-        Z, roots = X[inside], np.sqrt(self.s[inside] / (m.n * m.gamma))
-        Z = Z.multiply(roots[:, None]).tocsr() if sp.issparse(Z) else roots[:, None] * Z
-        m.rows.touched += Z.shape[0] * Z.shape[1]
-        Z = Z.toarray() if sp.issparse(Z) else Z
+    def _step(self, X, chosen: np.ndarray, ends: np.ndarray, parts: np.ndarray) -> _Run | None:
+        """Return the point after one proximal Newton step on the chosen features; None if it leads nowhere."""
+        m, w, there = self.model, self.w[chosen], copy(self)
+        inside = (self.at.duals == 0) & (self.theta > m.low) & (self.theta < m.high)
+        roots = m.roots[inside] / np.sqrt(m.n * m.gamma)
+        Z = X[inside].toarray() if sp.issparse(X) else X[inside]
+        there.touched += Z.size
+        Z = roots[:, None] * Z
         if m.intercept and np.any(roots):  # rows without weight have no part in it
             Z = Z - np.outer(roots, roots @ Z) / float(roots @ roots)
         H = Z.T @ Z
         if not np.all(np.isfinite(H)):
-            return False
+            return None
         ridge = self.alpha + 1e-13 * float(np.trace(H)) / max(w.size, 1)
         H[np.diag_indices(w.size)] += ridge
         gradient = self.alpha * w - self.u[chosen]
         z = small_problem(H, H @ w - gradient, (ends, parts, m.beta * m.groups.share), w, (Z, ridge))
-        step, t, scores = z - w, 1.0, X @ w
+        step, t = z - w, 1.0
         moved = X @ step
-        sizes = self._penalty(w, ends, parts)
-        expected = -(float(gradient @ step) + self._penalty(z, ends, parts) - sizes)
+        expected = -(float(gradient @ step) + self._penalty(z, ends, parts) - self._penalty(w, ends, parts))
         if not expected > 0.0:
-            return False
-        new = self.w.copy()
+            return None
         while t >= SHORTEST:
-            new[chosen] = w + t * step if t < 1.0 else z
-            level, theta, value = self.respond(scores + t * moved, new)
-            if value <= self.value - ARMIJO * t * expected + 1e-15 * abs(self.value):
-                self.w, self.level, self.theta, self.value = new, level, theta, value
-                return True
+            there.w, there.scores, there.level = self.w.copy(), self.scores + t * moved, self.level
+            there.w[chosen] = w + t * step if t < 1.0 else z
+            there.theta, there.psi = np.empty(self.theta.size), np.empty(self.psi.size)
+            there._respond()
+            there.primal, _ = there._objectives(chosen)
+            if there.primal <= self.primal - ARMIJO * t * expected + 1e-15 * abs(self.primal):
+                return there
             t *= 0.5
-        return False
+        return None
 
     def _penalty(self, z: np.ndarray, ends: np.ndarray, parts: np.ndarray) -> float:
         norms = np.sqrt(np.add.reduceat(z * z, ends[:-1]))

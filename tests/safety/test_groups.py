@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from screenpath import sparse_svm_path
+from screenpath.problem import groups as groups_of_model
 from screenpath.problem.groups import Groups, group_model
 from screenpath.problem.sparse_grid import SparseGrid
 from screenpath.rows.views import Views
 from screenpath.screen import groups as rules
+from screenpath.solve import groups as solver
 from screenpath.solve.groups import GroupNewton
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.width import wide
@@ -98,6 +100,24 @@ def test_a_reference_is_restored_byte_for_byte():
         again = grid.restore(grid.state(best))
         assert (again.gap, again.primal, again.rounding) == (best.gap, best.primal, best.rounding)
         assert np.array_equal(again.scores, best.scores) and np.array_equal(again.u, best.u)
+
+
+def test_copies_of_columns_are_asked_for_before_they_are_made(monkeypatch):
+    """A limit that the columns of one working set would exceed is an error with what to do, not a larger process."""
+    model, _ = problem(1)
+    asked = []
+
+    class Limit:
+        def check(self, needed, what, hint):
+            asked.append((needed, what, hint))
+
+    for room in (solver, groups_of_model):
+        monkeypatch.setattr(room, "in_force", Limit)
+    solved(model, 0.1)
+    copied = [needed for needed, what, _ in asked if what.endswith("columns of groups")]
+    worked = [needed for needed, what, _ in asked if what.startswith("a working set of")]
+    assert copied and min(copied) >= 16 * model.n and worked and min(worked) > 16 * model.n
+    assert all("larger alpha" in hint for *_, hint in asked)
 
 
 @pytest.mark.parametrize("name, part", [("primal_sq", 0.25), ("first_sq", 0.25), ("second_sq", 0.04)])
