@@ -9,7 +9,7 @@ from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.catalogue.targets import row_weights, sign_targets
 from screenpath.errors import DataError, UsageError
 from screenpath.rows.memory import MemoryRows
-from screenpath.verify.problem import Seen
+from screenpath.verify.seen import Seen
 from tests.conftest import two_classes
 from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
