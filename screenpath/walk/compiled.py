@@ -15,6 +15,8 @@ from __future__ import annotations
 import time
 from copy import copy
 from functools import partial
+from itertools import takewhile
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from screenpath.kernels.solve import newton
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
 from screenpath.kernels.walk.deadlines import nothing
-from screenpath.numbers.rounding import DIGITS, OUTWARD
+from screenpath.numbers.rounding import DIGITS, meets
 from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
 from screenpath.problem.box import FEW
@@ -183,8 +185,9 @@ class CompiledWalk:
 
     def _met(self, numbers) -> int:
         """Return how many steps of a call there are before the first whose gap is above the tolerance."""
-        primal, error, gap = numbers[:, kernels.PRIMAL], numbers[:, kernels.PRIMAL + 1], numbers[:, kernels.GAP]
-        return int((gap <= self.options.tol * (primal - error) / OUTWARD).cumprod().sum())
+        found = numbers[:, kernels.PRIMAL : kernels.GAP + 1].tolist()
+        proofs = (SimpleNamespace(primal=primal, primal_error=error, gap=gap) for primal, error, gap in found)
+        return sum(1 for _ in takewhile(lambda one: meets(one, self.options.tol), proofs))
 
     def _known(self, reference, C: float, more) -> tuple:
         """Return what is known of the rows for a walk that does not read all of them, None for one that does; and the
