@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +51,22 @@ class FoldPath:
     proofs: list[bytes] = field(default_factory=list)
 
     def only(self, values: set) -> FoldPath:
-        lines = [line for line in self.held_out.lines if line.C in values]
-        rows = [row for row in self.rows if row["C"] in values]
-        forms = [form for row, form in zip(self.rows, self.products, strict=False) if row["C"] in values]
-        steps = zip(self.rows, self.proofs[1:], strict=False)
-        proofs = [*self.proofs[:1], *(frame for row, frame in steps if row["C"] in values)]
-        return FoldPath(self.split, rows, replace(self.held_out, lines=lines), forms, proofs=proofs)
+        return self._of({C: point for C, point in self._points().items() if C in values})
 
     def merged(self, other: FoldPath) -> FoldPath:
         """Return the points of both in the order of C; at the same C those of ``other``."""
-        rows = {row["C"]: row for row in (*self.rows, *other.rows)}
-        lines = {line.C: line for line in (*self.held_out.lines, *other.held_out.lines)}
-        ordered = [lines[C] for C in sorted(lines)]
-        forms = {row["C"]: form for fold in (self, other) for row, form in zip(fold.rows, fold.products, strict=False)}
-        products = [forms[C] for C in sorted(forms)]
-        steps = {row["C"]: one for part in (self, other) for row, one in zip(part.rows, part.proofs[1:], strict=False)}
-        proofs = [*self.proofs[:1], *(steps[C] for C in sorted(steps))]
-        held_out = replace(self.held_out, lines=ordered)
-        return FoldPath(self.split, [rows[C] for C in sorted(rows)], held_out, products, proofs=proofs)
+        return self._of(self._points() | other._points())
+
+    def _points(self) -> dict[float, tuple]:
+        """Return row, line, linear forms and frame of each C; None for what is not kept."""
+        parts = zip_longest(self.rows, self.held_out.lines, self.products, self.proofs[1:])
+        return {point[0]["C"]: point for point in parts}
+
+    def _of(self, points: dict[float, tuple]) -> FoldPath:
+        columns = zip(*(points[C] for C in sorted(points)), strict=True) if points else [()] * 4
+        rows, lines, products, proofs = ([one for one in column if one is not None] for column in columns)
+        held_out = replace(self.held_out, lines=lines)
+        return FoldPath(self.split, rows, held_out, products, proofs=[*self.proofs[:1], *proofs])
 
 
 class FoldFile:
