@@ -97,28 +97,21 @@ class Groups:
         return OUTWARD * (1.0 + 2.0 * self.depth) * high
 
 
-class Grouped(SparseModel):
+class GroupModel(SparseModel):
     """A sparse SVM of two classes with a penalty on groups, ``groups``; data in memory."""
 
     groups: Groups
 
-    def grouped(self, groups: Groups) -> Grouped:
+    def grouped(self, groups: Groups) -> GroupModel:
         """Take the groups, and measure their columns; return the model."""
-        data, indices, ends = self.views.columns()
-        self.groups = groups
-        self.X = (
-            data.reshape(self.d, self.n).T
-            if self.views.dense
-            else sp.csc_array((data, indices, ends), (self.n, self.d))
-        )
+        columns, self.groups = self.views.columns(), groups
+        dense = self.views.dense
+        self.X = columns[0].reshape(self.d, self.n).T if dense else sp.csc_array(columns, (self.n, self.d))
         self.group_norm = np.sqrt(groups.sums(np.square(self.col_norm))) * (1.0 + groups.depth)
         for g in np.flatnonzero((groups.sizes > 1) & (groups.sizes <= LARGEST)).tolist():
             # An eigenvalue, and the products of its matrix, are off by a part of the trace.
-            columns = self.columns_of(groups.features(g))
-            columns = (
-                columns.multiply(self.roots[:, None]).tocsc() if sp.issparse(columns) else self.roots[:, None] * columns
-            )
-            found = columns.T @ columns
+            X = self.columns_of(groups.features(g))
+            found = X.T @ (X.multiply(self.weights[:, None]).tocsc() if sp.issparse(X) else self.weights[:, None] * X)
             found = found.toarray() if sp.issparse(found) else found
             off = (gamma(self.n + EXTRA) + 32.0 * UNIT * groups.sizes[g]) * float(np.trace(found))
             top = float(np.linalg.eigvalsh(found)[-1]) if np.all(np.isfinite(found)) else inf
@@ -206,15 +199,11 @@ class Grouped(SparseModel):
         return found
 
 
-class GroupModel(Grouped):
-    """Without an intercept, or with a penalised one, which is a group of its own."""
-
-
-class FreeGroupModel(Grouped, FreeSparseModel):
+class FreeGroupModel(GroupModel, FreeSparseModel):
     """With a free intercept."""
 
 
-def group_model(views, labels, gamma: float, weights, intercept: str | None, groups: Groups) -> Grouped:
+def group_model(views, labels, gamma: float, weights, intercept: str | None, groups: Groups) -> GroupModel:
     """Return the model at ``beta = 0``; parameters as of ``sparse_grid.sparse_model``."""
     if not views.whole:
         raise UsageError("`groups` needs the data in memory", "name the file itself, or shards by rows")

@@ -98,13 +98,13 @@ class _Run(sparse_newton._Run):
         active[other] = True
         chosen = g.order[active[g.of[g.order]] & (self.at.keep[g.order] != 0)]  # group by group
         ends = np.flatnonzero(np.diff(g.of[chosen], prepend=-1, append=-1)).astype(np.int64)
-        parts = m.beta * g.parts[g.of[chosen[ends[:-1]]]]
+        penalty = ends, m.beta * g.parts[g.of[chosen[ends[:-1]]]], m.beta * g.share
         size = chosen.size * (2 * int(np.count_nonzero(self.at.duals == 0)) + 3 * chosen.size)
         in_force().check(8 * size, f"a working set of {chosen.size:,} features", SPARSE.hint)
         X, run, taken = m.columns_of(chosen), self, 0
         while taken < steps:
             taken += 1
-            there = run._step(X, chosen, ends, parts)
+            there = run._step(X, chosen, penalty)
             if there is None:
                 break
             run, there.u = there, run.u.copy()
@@ -116,7 +116,7 @@ class _Run(sparse_newton._Run):
             run._evaluate()
         return run, taken
 
-    def _step(self, X, chosen: np.ndarray, ends: np.ndarray, parts: np.ndarray) -> _Run | None:
+    def _step(self, X, chosen: np.ndarray, penalty: tuple) -> _Run | None:
         """Return the point after one proximal Newton step on the chosen features; None if it leads nowhere."""
         m, w, there = self.model, self.w[chosen], copy(self)
         inside = (self.at.duals == 0) & (self.theta > m.low) & (self.theta < m.high)
@@ -132,10 +132,10 @@ class _Run(sparse_newton._Run):
         ridge = self.alpha + 1e-13 * float(np.trace(H)) / max(w.size, 1)
         H[np.diag_indices(w.size)] += ridge
         gradient = self.alpha * w - self.u[chosen]
-        z = small_problem(H, H @ w - gradient, (ends, parts, m.beta * m.groups.share), w, (Z, ridge))
+        z = small_problem(H, H @ w - gradient, penalty, w, (Z, ridge))
         step, t = z - w, 1.0
         moved = X @ step
-        expected = -(float(gradient @ step) + self._penalty(z, ends, parts) - self._penalty(w, ends, parts))
+        expected = -(float(gradient @ step) + _size(penalty, z) - _size(penalty, w))
         if not expected > 0.0:
             return None
         while t >= SHORTEST:
@@ -149,10 +149,6 @@ class _Run(sparse_newton._Run):
             t *= 0.5
         return None
 
-    def _penalty(self, z: np.ndarray, ends: np.ndarray, parts: np.ndarray) -> float:
-        norms = np.sqrt(np.add.reduceat(z * z, ends[:-1]))
-        return float(parts @ norms) + self.model.beta * self.model.groups.share * float(np.abs(z).sum())
-
 
 def small_problem(H: np.ndarray, c: np.ndarray, penalty: tuple, start: np.ndarray, factors: tuple) -> np.ndarray:
     """Return the minimiser of ``1/2 z'Hz - c'z + sum_g parts_g ||z_g|| + limit ||z||_1``, nearly, from ``start``.
@@ -164,7 +160,7 @@ def small_problem(H: np.ndarray, c: np.ndarray, penalty: tuple, start: np.ndarra
     of = np.repeat(np.arange(parts.size), np.diff(ends))
     blocks = [H[a:b, a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
     rates = np.array([np.linalg.eigvalsh(block)[-1] for block in blocks]) * (1.0 + 1e-12)
-    z, first, last = start.copy(), None, _value(H, c, penalty, start)
+    z, first = start.copy(), None
     for _ in range(TURNS):
         r = H @ z - c
         largest = kernels.descend_blocks(H, ends, parts, limit, rates, z, r, SWEEPS if first else 2, 0.0)
@@ -218,9 +214,12 @@ def _newton(H, factors: tuple, there, of, curve, unit, slope) -> np.ndarray:
 
 
 def _value(H: np.ndarray, c: np.ndarray, penalty: tuple, z: np.ndarray) -> float:
+    return 0.5 * float(z @ (H @ z)) - float(c @ z) + _size(penalty, z)
+
+
+def _size(penalty: tuple, z: np.ndarray) -> float:
     ends, parts, limit = penalty
-    norms = np.sqrt(np.add.reduceat(z * z, ends[:-1]))
-    return 0.5 * float(z @ (H @ z)) - float(c @ z) + float(parts @ norms) + limit * float(np.abs(z).sum())
+    return float(parts @ np.sqrt(np.add.reduceat(z * z, ends[:-1]))) + limit * float(np.abs(z).sum())
 
 
 def make_group_solver(name: str, seed: int = 0, warm: bool = True) -> Solver:
