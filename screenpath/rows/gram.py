@@ -23,13 +23,14 @@ from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlo
 from screenpath.rows.memory import usable_threads
 
 MOST = 1 << 62  # bytes: a record may name any whole number
-HEIGHT, WIDTH = 256, 1024  # rows and columns of a tile of dense data: its values stay in the processor's cache
+HEIGHT, WIDTH = 128, 1024  # rows and columns of a tile of dense data: its values stay in the processor's cache
 WHOLE = 2048  # rows whose matrix is kept, 32 MB: rows of so few are asked for again and again
 SQUARE = 1024  # rows whose square must always fit
 MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
 SPARE = 1.5  # rows of a square for one in use: one that was in use before stays while there is room
+LOOSE = 4  # bytes set aside for one that is asked for: what is not written takes no memory, and a larger array is new
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
 FLOAT32_RANGE = 2.0**-100, 2.0**100  # of squared norms whose products float32 holds without under- or overflow
@@ -267,7 +268,7 @@ class Space:
         """Return room for an array of shape (size, size + padding), in that of the last one if it fits."""
         need = size * (size + padding) * np.dtype(dtype).itemsize
         if need > self._bytes.size:
-            self._bytes = np.empty(need, dtype=np.uint8)
+            self._bytes = np.empty(max(need, min(LOOSE * need, BLOCK_BYTES)), dtype=np.uint8)
         return self._bytes[:need].view(dtype).reshape(size, size + padding)
 
 
@@ -290,11 +291,10 @@ class Square:
         if self._held.size + new.size > self.values.shape[0]:
             self._keep(wanted[self._slots[wanted] >= 0], wanted.size)
         before, held = self._held.size, np.concatenate([self._held, new])
-        for start in range(0, new.size, HEIGHT):
-            part = new[start : start + HEIGHT]
-            block, place = self.rows.blocks.block(part, held), slice(before + start, before + start + part.size)
-            self.values[place, : held.size] = block
-            self.values[:before, place] = block[:, :before].T
+        for first in range(before, held.size, HEIGHT):
+            last = min(first + HEIGHT, held.size)
+            self.rows.blocks.write(self.values, held[first:last], held[:last], first)
+        kernels.mirror(self.values, before, held.size)
         self._held, self._slots[new] = held, np.arange(before, held.size)
         return self._slots[index]
 

@@ -255,6 +255,16 @@ class KernelBlocks:
             K += f.constant
         return K
 
+    def write(self, out: np.ndarray, rows, columns, first: int) -> None:
+        """Write the kernel between chosen rows of the data to the beginnings of the rows ``first`` ... of ``out``.
+
+        In float32, if that is the type of ``out``, no bound on errors holds.
+        """
+        if self.function.exponential and out.dtype == np.float32:
+            kernels.rough_exponentials(self.arguments(rows, columns), self.function.constant, out, first)
+        else:
+            out[first : first + rows.size, : columns.size] = self.block(rows, columns)
+
     def arguments(self, rows, columns=None, others=None) -> np.ndarray:
         """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""
         A = (self.X if others is None else others)[rows]

@@ -152,6 +152,25 @@ def test_exponentials_are_within_their_bound():
     assert np.isnan(K[0, 0]) and 0.0 < K[0, 1] == K[0, 2] < 2.0**-1000
 
 
+def test_rough_exponentials_are_as_good_as_float32():
+    x = -np.concatenate([[0.0, 1e-30, 87.5, 800.0], 10.0 ** np.random.default_rng(9).uniform(-9.0, 1.9, 400)])
+    out = np.full((3, x.size + 2), 7.0, dtype=np.float32)
+    gram_kernels.rough_exponentials(x[None], 0.25, out, 1)
+    apart = np.abs(out[1, : x.size] - (np.exp(x) + 0.25))
+    assert out[1, 0] == 1.25 and apart.max() < 2.0**-22
+    assert np.all(out[[0, 2]] == 7.0) and np.all(out[1, x.size :] == 7.0)
+
+
+def test_what_is_below_the_diagonal_is_mirrored_from_a_row_on():
+    K = np.random.default_rng(10).normal(size=(100, 104))
+    before = K.copy()
+    gram_kernels.mirror(K, 40, 90)
+    for i in range(100):
+        for j in range(104):
+            copied = i < j and 40 <= j < 90
+            assert K[i, j] == (before[j, i] if copied else before[i, j])
+
+
 def problem(function, n=9, seed=0, dtype="float64", far=0.0):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, 3)) + far, np.where(np.arange(n) % 2 == 0, -1.0, 1.0)

@@ -16,6 +16,8 @@ EXP = 6.0 * 2.0**-53  # relative error of :func:`exponentials`, ...
 LOWEST = -708.0  # ... whose smallest value, of this, is a normal number
 LOG2E, TURN = 1.4426950408889634, 1.5 * 2.0**52
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # their sum; the first has 32 digits
+# The same in float32; the first part of log 2 has 9 digits
+ROUGH_LOWEST, ROUGH_TURN, ROUGH_HIGH, ROUGH_LOW = -87.0, 1.5 * 2.0**23, 0.693359375, -2.12194440e-4
 
 
 @kernel(fastmath=ORDERED)
@@ -156,14 +158,15 @@ def exponents(K, a, b, gamma, allowed, A, B):
                 K[i, j] = -gamma * _apart(A, i, B, j, False)
 
 
-@kernel()
+@kernel(fastmath={"contract"})
 def exponentials(K):
-    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself, and alike on all machines.
+    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself.
 
     ``x = k log 2 + r`` with ``|r| <= log(2) / 2``. ``k`` times the first part of log 2, and its difference from ``x``,
     are exact; the rest of ``r`` is rounded by 0.35 units. The Taylor polynomial of degree 13 is cut off by 0.06 units
-    of ``exp(r)``, and in Horner's form rounded by less than 4. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved
-    to the last digits of a number, is added to the exponent. Values below ``LOWEST`` count as that.
+    of ``exp(r)``, and in Horner's form rounded by less than 4, by less still where products and sums are rounded
+    together. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved to the last digits of a number, is added to the
+    exponent. Values below ``LOWEST`` count as that.
     """
     turns = np.empty(K.shape[1])
     added = turns.view(np.int64)
@@ -192,6 +195,49 @@ def exponentials(K):
             bits[j] += added[j] << 52
 
 
+@kernel(fastmath={"contract"})
+def rough_exponentials(exponents, constant, out, first):
+    """Write ``exp(x) + constant`` of values ``x <= 0``, off by some 1e-7, to the beginnings of float32 rows from
+    ``first`` on: nothing is proven by them.
+
+    As :func:`exponentials`, with a polynomial of degree 6 and parts of log 2 that suit float32.
+    """
+    turns = np.empty(exponents.shape[1], dtype=np.float32)
+    added, least, more = turns.view(np.int32), np.float32(ROUGH_LOWEST), np.float32(constant)
+    log2e, turn = np.float32(LOG2E), np.float32(ROUGH_TURN)
+    high, low = np.float32(ROUGH_HIGH), np.float32(ROUGH_LOW)
+    c6, c5, c4, c3 = np.float32(1.0 / 720.0), np.float32(1.0 / 120.0), np.float32(1.0 / 24.0), np.float32(1.0 / 6.0)
+    c2, c1 = np.float32(0.5), np.float32(1.0)
+    for i in range(exponents.shape[0]):
+        given, row = exponents[i], out[first + i, : turns.size]
+        bits = row.view(np.int32)
+        for j in range(row.size):
+            x = np.float32(given[j])
+            x = least if x < least else x
+            turns[j] = x * log2e + turn
+            k = turns[j] - turn
+            r = (x - k * high) - k * low
+            row[j] = (((((c6 * r + c5) * r + c4) * r + c3) * r + c2) * r + c1) * r + c1
+        for j in range(row.size):
+            bits[j] += added[j] << np.int32(23)
+        for j in range(row.size):
+            row[j] += more
+
+
+@kernel()
+def mirror(K, first, stop):
+    """Copy what is below the diagonal, in rows from ``first`` to before ``stop``, to the other side of it, in parts
+    that stay in the cache.
+    """
+    width = 32
+    for top in range(first, stop, width):
+        bottom = min(top + width, stop)
+        for left in range(0, bottom, width):
+            for j in range(left, min(left + width, bottom)):
+                for i in range(max(top, j + 1), bottom):
+                    K[j, i] = K[i, j]
+
+
 def warm_up():
     index, weights = np.arange(2), np.ones(2)
     spread(weights, weights)
@@ -201,9 +247,11 @@ def warm_up():
         Q = np.eye(2, dtype=dtype)
         add_rows(Q, index, weights, np.zeros(2))
         add_rows_at(Q, index, weights, index, np.zeros(2))
+        mirror(Q, 0, 2)
         gather(Q, index, index, np.empty((2, 2)))
         gather(Q, index, index, np.empty((2, 2), dtype=np.float32))
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
+    rough_exponentials(-np.eye(2), 0.0, np.empty((2, 2), dtype=np.float32), 0)
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
     city_exponents(np.eye(2), 1.0, X, X)
