@@ -108,19 +108,18 @@ class FaceNewton:
         return step
 
     def on_face(self, Q, free, where, pull, step) -> np.ndarray:
-        """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step.
-
-        With a free intercept its two solves share a factor.
-        """
-        found = self.solve(Q, free[where], pull[where])
+        """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step."""
+        right = np.ones((where.size, 2 if self.free else 1))
+        right[:, 0] = pull[where]
+        found = self.solve(Q, free[where], right)
         if not self.free:
-            return found
-        along = self.solve(Q, free[where], np.ones(where.size))
+            return found[:, 0]
+        found, along = found.T
         over = float(found.sum()) + float(step.sum()) - float(step[where].sum())
         return found - along * (over / float(along.sum())) if along.sum() > 0.0 else found
 
     def solve(self, Q, where, right) -> np.ndarray:
-        """Return the solution of ``(Q + ridge) x = right`` on the (ascending) coordinates ``where``.
+        """Return the solutions of ``(Q + ridge) x = right`` on the (ascending) coordinates ``where``, for each column.
 
         The ridge is that of the factor in use; one too small for a factor is raised.
         """
@@ -164,7 +163,8 @@ class Factor:
         return 0.1 * ridge <= self.ridge <= 10.0 * ridge
 
     def solve(self, Q, where, right):
-        """Return the solution on ``where``, or None if that differs too much from the factor's own coordinates."""
+        """Return solutions on ``where`` in columns, or None if that differs too much from the factor's own coordinates.
+        """
         at = self.at[where]
         common = at >= 0
         gone = np.ones(self.base.size, dtype=bool)
@@ -172,22 +172,22 @@ class Factor:
         joined, left = where[~common], self.base[gone]
         if joined.size + left.size > BORDER * self.base.size:
             return None
-        z = np.zeros((self.base.size, 1), order="F")
-        z[at[common], 0] = right[common]
+        z = np.zeros((self.base.size, right.shape[1]), order="F")
+        z[at[common]] = right[common]
         z = dtrsm(1.0, self.lower, z, lower=1, overwrite_b=1)
-        x = np.empty(where.size)
+        x = np.empty(right.shape)
         if joined.size + left.size:
             V = self._columns(Q, joined, left)
             S = -(V.T @ V)
             S[: joined.size, : joined.size] += Q[np.ix_(joined, joined)]
             S[np.diag_indices(joined.size)] += self.shift
-            q = np.zeros(S.shape[0])
-            q[: joined.size] = right[~common]
-            y = np.linalg.solve(S, q - V.T @ z[:, 0])
+            q = -(V.T @ z)
+            q[: joined.size] += right[~common]
+            y = np.linalg.solve(S, q)
             x[~common] = y[: joined.size]
-            z[:, 0] -= V @ y
+            z -= V @ y
         z = dtrsm(1.0, self.lower, z, lower=1, trans_a=1, overwrite_b=1)
-        x[common] = z[at[common], 0]
+        x[common] = z[at[common]]
         return x
 
     def _columns(self, Q, joined, left) -> np.ndarray:

@@ -22,13 +22,14 @@ from screenpath.problem.intercept import NONE, balanced_to
 from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
-from screenpath.solve.active_set import BESIDES, ActiveSet, members
+from screenpath.solve.active_set import ActiveSet, members
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
 from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "smo")
 AIM, LATER = 0.4, 0.2  # an active set is solved to this fraction of the gap that is asked for, first and later
+NEXT = 256  # survivors of either side that an active set takes besides: another epoch would cost far more
 WRONG = 2000  # survivors on the wrong side of their kink that enter an active set at once, at least
 PATIENCE = 12  # epochs without progress after which rounding must be what stands in the way
 SHORT = 0.5  # an epoch that leaves more of the gap, or goes less of its way, is one that float32 has misled
@@ -198,7 +199,7 @@ class Run:
         low, high = beta <= lo, beta >= hi
         inside = int(np.count_nonzero(~(low | high)))
         wrong = int(np.count_nonzero((low & (t > 0.0)) | (high & (t < 0.0))))
-        return (min(wrong, max(WRONG, 2 * inside)) + inside // 2) // 2 + BESIDES
+        return (min(wrong, max(WRONG, 2 * inside)) + inside) // 2 + NEXT
 
 
 class FreeRun(Run):

@@ -81,7 +81,7 @@ def test_an_active_set_that_does_not_fit_is_solved_in_parts(monkeypatch, plans):
     X, y = two_classes(200, 4, seed=6, noise=1.5)
     grid = GRID[: wide(3, 5)]  # the last take most of the time
     whole = path(X, y, grid=grid)
-    parts = path(X, y, max_memory=8 * 200 * 200 + 60_000, tol=1e-6, grid=grid)
+    parts = path(X, y, max_memory=8 * 200 * gram.HEIGHT + 60_000, tol=1e-6, grid=grid)
     assert plans[-1].square < 60 and parts.certified
     for a, b in zip(parts.steps, whole.steps, strict=True):
         assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
@@ -106,7 +106,7 @@ def test_values_beyond_the_range_of_float32_are_kept_in_float64():
 
 def test_a_matrix_that_is_no_kernel_is_refused():
     with pytest.raises(np.linalg.LinAlgError):
-        face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.arange(2), np.ones(2))
+        face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.arange(2), np.ones((2, 1)))
 
 
 def test_a_factor_solves_on_other_coordinates():
@@ -117,10 +117,10 @@ def test_a_factor_solves_on_other_coordinates():
     for left, joined in ((0, 0), (3, 0), (0, 4), (5, 5)):
         others = np.setdiff1d(np.arange(60), base)
         where = np.union1d(rng.choice(base, 40 - left, replace=False), rng.choice(others, joined, replace=False))
-        right = rng.normal(size=where.size)
+        right = rng.normal(size=(where.size, 2))
         expected = np.linalg.solve(Q[np.ix_(where, where)] + factor.shift * np.eye(where.size), right)
         np.testing.assert_allclose(factor.solve(Q, where, right), expected, rtol=1e-8)
-    assert factor.solve(Q, np.setdiff1d(np.arange(60), base), np.ones(20)) is None
+    assert factor.solve(Q, np.setdiff1d(np.arange(60), base), np.ones((20, 2))) is None
 
 
 def test_members_are_those_inside_and_the_worst_of_either_side():
@@ -177,6 +177,7 @@ def test_a_first_point_of_fewer_rows_leaves_little_to_do(monkeypatch):
     X, y = X[some], y[some]
     monkeypatch.setattr(smo, "LEAST", 200)
     monkeypatch.setattr(smo, "WRONG", 50)
+    monkeypatch.setattr(smo, "NEXT", 64)
     found = {}
     for level in (6, 10**6):
         monkeypatch.setattr(smo, "LEVEL" if level == 6 else "LEAST", level)
