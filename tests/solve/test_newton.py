@@ -9,6 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.kernels.problem.box import Errors
+from screenpath.kernels.rows.barrier import Team, make_board
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import newton as kernels
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget
 from screenpath.solve.face import FaceDescent
@@ -168,6 +171,24 @@ def test_a_poor_start_does_not_matter():
     cold, _ = solve_and_check(G, c, lo, hi)
     opposite, _ = solve_and_check(G, c, lo, hi, start=hi)
     assert cold == pytest.approx(opposite, rel=2e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_that_throws_rows_over_their_kinks_is_cut_where_all_rows_are_best_off(seed):
+    rng = np.random.default_rng(seed)
+    G, c, lo, hi = random_problem(rng, 40, 5, "hinge", False, 1.0)
+    old = 0.1 * rng.normal(size=5)
+    alpha = np.where(c - G @ old > 0.0, hi, lo)
+    v = G.T @ alpha
+    way = 4.0 * (v - old)  # down, and far too long
+    w, room, team = old + way, kernels.workspace(40, 5, False), Team(kernels.table_of(1, 5), make_board(1), 0)
+    room.vectors[:] = c, lo, hi, np.ones(40), alpha, c - G @ w, G @ way
+    share, values = kernels.best_share(matrix_of(G), 40, old, w, v, room.vectors, team), []
+    assert 0.0 < share < 1.0
+    assert w == pytest.approx(old + share * way) and room.vectors[kernels.T] == pytest.approx(c - G @ w)
+    for point in (w, *(old + s * way for s in np.linspace(0.0, 1.0, 201))):
+        values.append(objectives(G, c, lo, hi, np.zeros(5), 0.0, point, alpha)[0])
+    assert values[0] <= min(values) + 0.02 * (values[1] - min(values)) < values[1] < values[-1]
 
 
 def test_a_start_with_every_margin_at_its_kink_does_not_cycle():

@@ -165,7 +165,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
 
 def warm_up():
     room, team = workspace(2, 3, False), alone()._replace(table=table_of(1, 3))
-    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
+    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), np.array([1, -1])
     w = np.zeros(3)
     X, where, ends, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2), np.ones(2, dtype=np.int8)

@@ -29,16 +29,19 @@ from screenpath.kernels.rows.newton_system import DIRECT, GRAM, inner
 from screenpath.kernels.rows.rows import four_products, sparse_product
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import working_set as set_of
-from screenpath.kernels.solve.working_set import SCALARS, solve_near, step_of
+from screenpath.kernels.solve.working_set import SCALARS, line_search, slope_all, solve_near, step_of
 
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
 SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the mean squared row norm
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
+MORE = 4.0  # times the last change of its margin: how near a row is, with each round that does not halve the gap
+SHARP = 1e300  # a sigma for which the envelope of a loss is the loss
 AIM = 0.9  # the working set is solved to this fraction of the gap's target
 
-C, LO, HI, NORMS, ALPHA, T = range(6)  # rows of a problem's vectors; T holds c_i - g_i.w
+# Rows of a problem's vectors; T holds c_i - g_i.w, and U by how much the last change of w has made it smaller.
+C, LO, HI, NORMS, ALPHA, T, U = range(7)
 WHERE, ALIVE, KEPT, CHOSEN, NEAR = range(5)  # rows of its lists: in the data, not fixed, and room for what loops choose
 SIGNS, INSIDE = range(2)  # rows of its marks
 
@@ -48,7 +51,7 @@ class Workspace(NamedTuple):
 
     Attributes
     ----------
-    vectors : ndarray of shape (6, k)
+    vectors : ndarray of shape (7, k)
         The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
     near, G, H : ndarray of shape (7, k), (k, d), (d, d) or larger
         Work space for a working set; ``G`` is empty for sparse rows.
@@ -119,13 +122,16 @@ def _within(t, border, start, stop):
 
 @kernel(forceinline=True, leaf=True)
 def _sizes(vectors, k, sparse, team):
-    """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative."""
+    """Return the mean squared norm of the rows, and ``sum (hi - lo) norms``, to which rounding is relative; note that
+    no margin has changed.
+    """
     rows = step_of(k, sparse)
     first, last, blocks = share(team, k, rows)
     out, total, widths = team.table[half(team)], 0.0, 0.0
     for b in range(first, last):
         s, e = b * rows, min(k, (b + 1) * rows)
         norms = vectors[NORMS, s:e]
+        vectors[U, s:e] = 0.0
         out[b, 0], out[b, 1] = inner(norms, norms), inner(vectors[HI, s:e], norms) - inner(vectors[LO, s:e], norms)
     meet(team)
     for b in range(blocks):
@@ -170,9 +176,11 @@ def _losses_all(count, every, sparse, vectors, lists, team):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _part(X, reach, rounding, border, bias, room, start, stop, v):
-    """Separate alive rows: fixed by the ball around w; far from their kink, put at the end that their margin points to;
-    and near ones. Changes go into ``v``.
+def _part(X, reach, rounding, border, times, bias, room, start, stop, v):
+    """Separate alive rows: fixed by the ball around w, put at the end that their margin points to; far from their kink
+    and at this end; and near ones. Changes go into ``v``.
+
+    Near are those within ``border`` of their kink, or so many ``times`` what the last change of w has moved them by.
 
     Returns
     -------
@@ -184,7 +192,7 @@ def _part(X, reach, rounding, border, bias, room, start, stop, v):
     """
     vectors, lists = room.vectors, room.lists
     c, lo, hi = vectors[C], vectors[LO], vectors[HI]
-    norms, t, alpha = vectors[NORMS], vectors[T], vectors[ALPHA]
+    norms, t, alpha, u = vectors[NORMS], vectors[T], vectors[ALPHA], vectors[U]
     alive, where, signs = lists[ALIVE], lists[WHERE], room.marks[SIGNS]
     kept, near, moved = lists[KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
     n_kept, n_near, n_moved, known, linear = start, start, start, 0.0, 0.0
@@ -192,12 +200,13 @@ def _part(X, reach, rounding, border, bias, room, start, stop, v):
         i = at(alive[r])
         size = abs(t[i])
         fixed = (reach >= 0.0) & (size > reach * norms[i] + rounding * abs(c[i]))
-        close = ((size <= border) | ((lo[i] < alpha[i]) & (alpha[i] < hi[i]))) & (not fixed)
         value = hi[i] if t[i] > 0.0 else lo[i]
+        close = ((size <= border + times * abs(u[i])) | (alpha[i] != value)) & (not fixed)
         kept[at(n_kept)], near[at(n_near)], moved[at(n_moved)] = alive[r], alive[r], alive[r]  # unless overwritten
         n_kept += not fixed
         n_near += close
-        n_moved += (not close) & (value != alpha[i])
+        n_moved += fixed & (value != alpha[i])
+        u[i] = 0.0 if fixed else u[i]
         term = 0.0 if close else value * c[i]
         linear += term
         known += term if fixed else 0.0
@@ -212,7 +221,7 @@ def _part(X, reach, rounding, border, bias, room, start, stop, v):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _part_all(X, reach, rounding, border, bias, count, v, room, team):
+def _part_all(X, reach, rounding, border, times, bias, count, v, room, team):
     """:func:`_part` in blocks that the team shares; then the lists are closed up, and the working set is copied."""
     lists, rows = room.lists, step_of(count, X.sparse)
     first, last, blocks = share(team, count, rows)
@@ -224,7 +233,7 @@ def _part_all(X, reach, rounding, border, bias, count, v, room, team):
             for j in range(v.size):
                 part[j] = 0.0
         out[b, 0], out[b, 1], out[b, 2], out[b, 3], out[b, 4] = _part(
-            X, reach, rounding, border, bias, room, s, e, part
+            X, reach, rounding, border, times, bias, room, s, e, part
         )
     meet(team)
     # Numbers that are known to the compiler would be types of their own, each with its copy of what it is passed to.
@@ -273,10 +282,10 @@ def _gather(X, chosen, first, bias, room):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _look(X, alive, where, signs, c, w, bias, t, start, stop):
-    """Update the margins of alive rows to w; return the largest change."""
+def _look(X, alive, where, signs, c, w, bias, t, u, start, stop):
+    """Update the margins of alive rows to w."""
     dense, data, indices, indptr, sparse = X
-    drift, last, d = 0.0, stop - 1, w.size if bias == 0.0 else w.size - 1
+    last, d = stop - 1, w.size if bias == 0.0 else w.size - 1
     more = 0.0 if bias == 0.0 else bias * w[d]
     if not sparse and d > 3:
         own = w[:d]
@@ -286,9 +295,10 @@ def _look(X, alive, where, signs, c, w, bias, t, start, stop):
             p0, p1, p2, p3 = four_products(dense[where[i0]], dense[where[i1]], dense[where[i2]], dense[where[i3]], own)
             t0, t1 = c[i0] - signs[i0] * (p0 + more), c[i1] - signs[i1] * (p1 + more)
             t2, t3 = c[i2] - signs[i2] * (p2 + more), c[i3] - signs[i3] * (p3 + more)
-            drift = max(drift, max(max(abs(t0 - t[i0]), abs(t1 - t[i1])), max(abs(t2 - t[i2]), abs(t3 - t[i3]))))
+            u0, u1, u2, u3 = t[i0] - t0, t[i1] - t1, t[i2] - t2, t[i3] - t3
+            u[i0], u[i1], u[i2], u[i3] = u0, u1, u2, u3
             t[i0], t[i1], t[i2], t[i3] = t0, t1, t2, t3
-        return drift
+        return
     a, b, e = w[0] if d > 0 else 0.0, w[1] if d > 1 else 0.0, w[2] if d > 2 else 0.0
     for r in range(at(start), at(stop)):
         i = at(alive[r])
@@ -302,9 +312,40 @@ def _look(X, alive, where, signs, c, w, bias, t, start, stop):
             if d > 2:
                 product += dense[row, 2] * e
         value = c[i] - signs[i] * product
-        drift = max(drift, abs(value - t[i]))
-        t[i] = value
-    return drift
+        u[i], t[i] = t[i] - value, value
+
+
+@kernel(forceinline=True, leaf=True)
+def _moved(k, back, sparse, vectors, team):
+    """Take so much of the last change of the margins back, in blocks that the team shares."""
+    rows = step_of(k, sparse)
+    first, last, _ = share(team, k, rows)
+    for r in range(min(first * rows, k), min(last * rows, k)):
+        vectors[T, r] += back * vectors[U, r]
+    meet(team)
+
+
+@kernel(fastmath=SUMS)
+def best_share(X, k, old, w, v, vectors, team):
+    """Move ``w``, and the margins, to where on the way from ``old`` the primal value of all rows is least; return the
+    share of the way.
+
+    The dual value has grown, but ``w`` may have thrown rows that are not in the working set far over their kinks. No
+    row is read.
+    """
+    p, d = np.empty(w.size), w.size
+    for j in range(d):
+        p[j] = w[j] - old[j]
+    rest = inner(old, p) - inner(v, p)
+    _moved(k, 1.0, X.sparse, vectors, team)
+    slope, _ = slope_all(X, SHARP, p, 0.0, False, vectors, k, team)
+    best = 0.0
+    if rest + slope < 0.0:
+        best = line_search(X, SHARP, p, rest, rest + slope, False, vectors, k, team)
+    _moved(k, -best, X.sparse, vectors, team)
+    for j in range(d):
+        w[j] = old[j] + best * p[j]
+    return best
 
 
 @kernel(forceinline=True, leaf=True)
@@ -316,18 +357,13 @@ def _look_all(X, count, n, w, bias, room, team):
     for r in range(min(first * rows, n), min(last * rows, n)):
         vectors[ALPHA, lists[NEAR, r]] = near[set_of.ALPHA, r]
     rows = step_of(count, X.sparse)
-    first, last, blocks = share(team, count, rows)
-    out = team.table[half(team)]
+    first, last, _ = share(team, count, rows)
     for b in range(first, last):
-        out[b, 0] = _look(
-            X, lists[ALIVE], lists[WHERE], room.marks[SIGNS], vectors[C], w, bias, vectors[T],
+        _look(
+            X, lists[ALIVE], lists[WHERE], room.marks[SIGNS], vectors[C], w, bias, vectors[T], vectors[U],
             b * rows, min(count, (b + 1) * rows),
         )  # fmt: skip
     meet(team)
-    drift = 0.0
-    for b in range(blocks):
-        drift = max(drift, out[b, 0])
-    return drift
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
@@ -386,7 +422,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
     mean_sq, widths = _sizes(vectors, k, sparse, team)
     rows = Matrix(room.G, X.data, X.indices, X.indptr, sparse)
     n_w, n_v, columns = w, v, lists[NEAR, :0].copy()
-    sigma, drift, last, idle = -1.0, np.inf, np.inf, False
+    sigma, last, idle, every, times, part, old = -1.0, np.inf, False, False, 0.0, 1.0, w.copy()
     known = offset  # with the rows that screening fixes here
     while True:
         loss, linear, ell = _losses_all(count, count == k, sparse, vectors, lists, team)
@@ -397,25 +433,34 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
         w_sq = inner(w, w)
         primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
         stalled = gap > 0.5 * last
+        if stalled and part < 0.0:
+            part = best_share(X, k, old, w, v, vectors, team)
+            continue
         # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
-        if gap <= tol * abs(primal) or iterations >= limit or (idle and stalled) or not gap < np.inf:
+        if gap <= tol * abs(primal) or iterations >= limit or (idle and every and stalled) or not gap < np.inf:
             break
-        last, reach = gap, -1.0
+        last, reach, part = gap, -1.0, -1.0
+        for j in range(w.size):
+            old[j] = w[j]
         if screen:
             size = np.sqrt(w_sq)
             radius = radius_around(
                 loss - linear, loss + abs(linear), size, np.sqrt(apart), widths, k, float(touched), errors
             )
             reach = radius + errors.rounding * (size + radius)
-        # Working set: at first the rows closest to their kink, later those that the last change of margins could move.
+        # Working set: the rows on their wrong side, at first those closest to their kink, too, later those that another
+        # such change of w could bring there.
         border = np.inf
         want = max(NEAR_PER_FEATURE * w.size, int(NEAR_SHARE * count), NEAR_LEAST)
-        if drift < np.inf and not stalled:
-            border = drift
-        elif drift == np.inf and want < count and gap < POOR_START * abs(primal):
+        if times > 0.0:
+            border = np.inf if idle else 0.0
+            times *= MORE if stalled else 1.0
+        elif want < count and gap < POOR_START * abs(primal):
             border = _border(vectors[T, :count], want, team)
         alive = count
-        count, n, fixed, linear, work = _part_all(X, reach, errors.rounding, border, bias, count, v, room, team)
+        count, n, fixed, linear, work = _part_all(
+            X, reach, errors.rounding, border, times, bias, count, v, room, team
+        )  # fmt: skip
         known += fixed
         touched += work + n
         if sigma < 0.0:
@@ -439,9 +484,12 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
             for r in range(columns.size):
                 w[columns[r]], v[columns[r]] = n_w[r], n_v[r]
         iterations += done
-        idle = done == 0 and n == alive
-        drift = _look_all(X, count, n, w, bias, room, team)
+        idle, every, times = done == 0, n == alive, max(times, 1.0)
+        _look_all(X, count, n, w, bias, room, team)
         touched += work + count
+    if part >= 0.0 and part != 1.0:  # margins that are no products
+        _look_all(X, count, n, w, bias, room, team)
+        touched += count
     return iterations, touched, count, gap, primal
 
 
@@ -452,7 +500,7 @@ def workspace(k, d, sparse) -> Workspace:
     """
     order = min(d, DIRECT) if sparse or d <= DIRECT else 0
     return Workspace(
-        np.empty((6, k)),
+        np.empty((7, k)),
         np.empty((7, k)),
         np.empty((5, k), dtype=np.int64),
         np.empty((2, k), dtype=np.int8),
@@ -463,7 +511,7 @@ def workspace(k, d, sparse) -> Workspace:
 
 def warm_up():
     room, team = workspace(2, 2, False), Team(table_of(1, 2), make_board(1), 0)
-    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]]).T
+    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
     X, w = matrix_of(np.eye(2)), np.zeros(2)
     minimise(X, 2, 0.0, w.copy(), w, How(1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0)), 0.0, room, team)

@@ -101,7 +101,7 @@ def _slope(near, sigma, s, start, stop):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _slope_all(X, sigma, p, s, forming, near, n, team):
+def slope_all(X, sigma, p, s, forming, near, n, team):
     """:func:`_slope` in blocks that the team shares; computes the products with ``p`` as well if asked to."""
     rows = step_of(n, X.sparse)
     first, last, blocks = share(team, n, rows)
@@ -120,20 +120,21 @@ def _slope_all(X, sigma, p, s, forming, near, n, team):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _line_search(X, sigma, p, slope0, near, n, team):
+def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
     """Return a step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
-    ``slope0`` is the derivative at 0. A full step is kept where it brings the derivative below a quarter of its start.
+    ``rest`` is what the rows do not add to the derivative at 0, ``slope0``; their products with the direction are
+    computed if asked to. A full step is kept where it brings the derivative below a quarter of its start.
     Otherwise Newton steps on the derivative, safeguarded by its bracket; none of them touches a row.
     """
     quadratic = inner(p, p)
     low, high = 0.0, np.inf
     s = 1.0
     for trial in range(30):
-        first, second = _slope_all(
-            X, sigma, p, s, trial == 0, near, n, team
+        first, second = slope_all(
+            X, sigma, p, s, forming and trial == 0, near, n, team
         )  # fmt: skip
-        first += slope0 + s * quadratic
+        first += rest + s * quadratic
         second += quadratic
         if abs(first) <= (0.25 if trial == 0 else 0.05) * abs(slope0):
             break
@@ -182,7 +183,7 @@ def solve_near(
             continue
         touched += n + direction(X, inside, members, moved, H, scratch, sigma, p, team)
         slope = inner(w, p) - inner(v, p)
-        step = _line_search(X, sigma, p, slope, near, n, team)
+        step = line_search(X, sigma, p, slope, slope, True, near, n, team)
         for j in range(d):
             w[j] += step * p[j]
         iterations += 1
