@@ -63,13 +63,16 @@ def together(verdicts: list[str]) -> str:
 
 # What a family's pages speak of: its own files of these rooms, by a part of their names; the rest belongs to all.
 ROOMS = ("regions", "screen", "solve", "problem", *(f"kernels/{k}" for k in ("problem", "screen", "solve")))
-FAMILIES = {"l1svm": ("l1",), "sparse": ("sparse", "sifs", "penalised", "conditioning"), "kernel": ("kernel", "smo")}
+FAMILIES = {
+    "l1svm": ("l1",), "sparse": ("sparse", "sifs", "penalised", "conditioning"),
+    "kernel": ("kernel", "smo", "active_set"),
+}  # fmt: skip
 APART = (  # not of the papers' pages
     "removal", "free", "intercept", "lever", "plugins", "base", "unread", "groups", "levels", "plane",
 )  # fmt: skip
 BOX = (  # not of the other families
     "box", "newton", "cd", "descent", "face", "pathwise", "dome", "start", "multiplier", "working_set", "pool",
-    "survey", "preconditioner",
+    "survey", "preconditioner", "problem/sharp",
 )  # fmt: skip
 
 
@@ -81,8 +84,9 @@ def spoken_of(family: str) -> list[Path]:
     found = [file for room in ROOMS for file in sorted((ROOT / "screenpath" / room).glob("*.py"))]
     if family == "all":
         return found
-    found = [f for f in found if not any(m in f.stem for m in APART) and f.stem != "__init__"]
-    return [f for f in found if any(m in f.stem for m in own) or not any(m in f.stem for m in others)]
+    names = {f: f"{f.parent.name}/{f.stem}" for f in found if f.stem != "__init__"}
+    names = {f: name for f, name in names.items() if not any(m in f.stem for m in APART)}
+    return [f for f, name in names.items() if any(m in name for m in own) or not any(m in name for m in others)]
 
 
 def digest(file: Path) -> str:
@@ -102,9 +106,11 @@ def digests(family: str) -> dict[str, str]:
 
 
 def changed_since(record: dict) -> list[str]:
-    """Return the files whose code differs from that which a page speaks of; its record is its JSON file."""
-    now, then = digests(record["family"]), record["digests"]
-    return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    """Return the files whose code differs from that which a page speaks of; its record is its JSON file.
+
+    One that is gone is named by those that spoke of it.
+    """
+    return sorted(name for name, now in digests(record["family"]).items() if now != record["digests"].get(name))
 
 
 # -- index -------------------------------------------------------------------------------------------------------------
