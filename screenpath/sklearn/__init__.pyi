@@ -248,12 +248,14 @@ class SVMClassifier(estimators.SVMClassifier):
     seed: int
     max_epochs: int
     threads: int
+    multi_class: str
+    decision_function_shape: str
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
         degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
         scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1,
+        max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr", decision_function_shape: str = "ovr",
     ) -> None: ...
 
 class SVMClassifierCV(estimators.SVMClassifierCV):
@@ -286,6 +288,8 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
     seed: int
     max_epochs: int
     threads: int
+    multi_class: str
+    decision_function_shape: str
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
@@ -294,7 +298,7 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
         degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
         scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1,
+        max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr", decision_function_shape: str = "ovr",
     ) -> None: ...
 
 class SVMRegressor(estimators.SVMRegressor):
