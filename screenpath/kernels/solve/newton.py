@@ -36,9 +36,10 @@ SIGMA_LEAST, SIGMA_MOST = 1e-3, 1e8  # and is at least and at most this over the
 ROUGH = 10.0  # first sigma, times the mean squared row norm, with conjugate gradients
 NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first working set
 POOR_START = 0.1  # relative gap from which all rows are near
+LOOSE = 0.05  # of the gap: a working set is solved no closer before all rows are looked at again
 MORE = 4.0  # times the last change of its margin: how near a row is, with each round that does not halve the gap
 SHARP = 1e300  # a sigma for which the envelope of a loss is the loss
-AIM = 0.9  # the working set is solved to this fraction of the gap's target
+AIM = 0.9  # and to this fraction of the target, at the end
 
 # Rows of a problem's vectors; T holds c_i - g_i.w, and U by how much the last change of w has made it smaller.
 C, LO, HI, NORMS, ALPHA, T, U = range(7)
@@ -477,8 +478,8 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)
         done, work, sigma = solve_near(
-            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * tol, sigma, limit - iterations, near,
-            room.marks[INSIDE, :n], room.H, team,
+            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, LOOSE * gap / abs(primal)), sigma,
+            limit - iterations, near, room.marks[INSIDE, :n], room.H, team,
         )  # fmt: skip
         if sparse:
             for r in range(columns.size):
