@@ -38,7 +38,7 @@ NEAR_PER_FEATURE, NEAR_SHARE, NEAR_LEAST = 8, 0.2, 32  # rows of the first worki
 POOR_START = 0.1  # relative gap from which all rows are near
 LOOSE = 0.05  # of the gap: a working set is solved no closer before all rows are looked at again
 MORE = 4.0  # times the last change of its margin: how near a row is, with each round that does not halve the gap
-SHARP = 1e300  # a sigma for which the envelope of a loss is the loss
+SHARP = 1e150  # a sigma for which the envelope of a loss is the loss, and no product overflows
 AIM = 0.9  # and to this fraction of the target, at the end
 
 # Rows of a problem's vectors; T holds c_i - g_i.w, and U by how much the last change of w has made it smaller.
