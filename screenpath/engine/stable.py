@@ -47,8 +47,8 @@ class StableLabels:
         run = path.run
         if run.labels is None:
             raise UsageError(f"{run.model} is a regression: it has no labels to prove", "leave out `stable`")
-        if not is_linear(path) or "threshold" in run.record["columns"]:
-            what = "svm without a kernel and without a chosen threshold"
+        if not is_linear(path) or run.voting or "threshold" in run.record["columns"]:
+            what = "svm without a kernel, without votes of pairs of labels and without a chosen threshold"
             raise UsageError(f"`stable` is for {what}", "leave out `stable`")
         steps = sorted(filter(is_solved, path.steps), key=lambda step: step.C)
         if len(steps) < 2:

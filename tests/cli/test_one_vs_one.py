@@ -5,6 +5,7 @@ import pytest
 
 import screenpath
 from screenpath.engine import session
+from screenpath.errors import UsageError
 from screenpath.report.console import Console
 from screenpath.walk import one_vs_rest
 from tests.cli.conftest import libsvm_text, read_csv
@@ -105,6 +106,15 @@ def test_two_labels_are_the_binary_path(call, three, tmp_path):
         assert call("svm", "two", *GRID, *more, "-o", name, "-q").code == 0
     assert (tmp_path / "one" / "coefficients.csv").read_text() == (tmp_path / "other" / "coefficients.csv").read_text()
     assert call("verify", "other").code == 0
+
+
+def test_labels_of_votes_are_not_claimed_to_be_stable(call, three):
+    """The largest form decides nothing here."""
+    assert call("svm", three, "--one-vs-one", *GRID, "-o", "run", "-q").code == 0
+    found = call("predict", "run", three, "--stable", "-o", "out.csv")
+    assert found.code == 2 and "votes of pairs" in found.err
+    with pytest.raises(UsageError, match="votes of pairs"):
+        screenpath.load_run("run").stable(np.ones((1, 3)))
 
 
 def test_rules_are_not_compared(call, three):
