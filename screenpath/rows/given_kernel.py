@@ -75,7 +75,7 @@ class GivenBlocks(KernelBlocks):
     def diagonal_of(self, squares) -> np.ndarray:
         """Refuse to tell the kernel of new rows with themselves: only that with training rows is known."""
         what = "a given kernel does not tell how large new rows are, by which labels are proven"
-        raise UsageError(what, "leave out `certify` or `removals`")
+        raise UsageError(what, "leave out `certify`, `interval` or `removals`")
 
     def precise_sums(self, rows, support, weights) -> np.ndarray:
         out = np.zeros((weights.shape[0], 2, rows.size))

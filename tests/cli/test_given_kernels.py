@@ -242,3 +242,11 @@ def test_a_new_value_that_is_no_number_is_no_prediction(call, model):
     np.save("new.npy", values)
     found = call("predict", "run", "new.npy", "--step", 0, "-o", "out.csv")
     assert found.code == 1 and "row 5: " in found.err and not Path("out.csv").exists()
+
+
+def test_advice_on_intervals_works(call):
+    assert call("svm", "values", "--kernel", "precomputed", *GRID, "-o", "run").code == 0
+    words = ("predict", "run", "new", "--step", 1, "-o", "out.csv")
+    found = call(*words, "--interval", 0.9)
+    assert found.code == 2 and "--interval" in found.err.splitlines()[-1]
+    assert call(*words).code == 0
