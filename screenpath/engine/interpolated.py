@@ -113,7 +113,8 @@ def followed(path) -> str:
     """Return what a path with weights of features follows: C, or a level of the loss; empty if it is neither."""
     first = path.steps[0]
     names = list(first.parameters)
-    return "" if path._of_samples else names[0] if names == ["C"] or "slope" in first.cells else ""
+    pairs = np.ndim(getattr(first, "coefficients", None)) == 2  # of labels: their sums are not those of one row
+    return "" if path._of_samples or pairs else names[0] if names == ["C"] or "slope" in first.cells else ""
 
 
 def is_linear(path) -> bool:

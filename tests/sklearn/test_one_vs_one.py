@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from screenpath.catalogue.scores import votes
+from screenpath.errors import UsageError
 from screenpath.sklearn import SVMClassifier, SVMClassifierCV
 from tests.reference.test_one_vs_one import load
 
@@ -48,6 +49,8 @@ def test_labels_and_decisions_are_those_of_svc(name, kernel):
 def test_attributes_have_a_row_for_each_pair_and_survive_a_pickle(kernel):
     X, y = load("wine")
     model, rival = pair_of(kernel, X, y)
+    with pytest.raises(UsageError, match="name a step"):
+        model.path_.at(2.0)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert clone(again).get_params() == model.get_params()

@@ -30,11 +30,12 @@ SEARCH = 'cv=None, scoring=None, step="best", n_jobs=None'
 TURN = "until_turn=False, turn_points=100"
 NET = HUBER.replace("smoothing=1.0", "smoothing=0.0")
 CERTIFY = "certify=False, certify_to=None, certify_points=1000, calibration=None"
+OVO = 'multi_class="ovr", decision_function_shape="ovr"'
 C_GRID = "grid=100, cmin=1e-2, cmax=10.0"
 PAIRS = "betas=10, alphas=100, beta_min_ratio=0.05, alpha_min_ratio=0.01"
 SIGNATURES = {
-    "SVMClassifier": f"C=1.0, *, {KERNEL}, class_weight=None, {BOX}",
-    "SVMClassifierCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {CERTIFY}, {KERNEL}, class_weight=None, {BOX}",
+    "SVMClassifier": f"C=1.0, *, {KERNEL}, class_weight=None, {BOX}, {OVO}",
+    "SVMClassifierCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {CERTIFY}, {KERNEL}, class_weight=None, {BOX}, {OVO}",
     "L1SVMClassifier": f"C=1.0, *, {L1}",
     "L1SVMClassifierCV": f"grid=20, log=False, lambda_min_ratio=0.05, *, {SEARCH}, {TURN}, {L1}",
     "SparseSVMClassifier": f"alpha=0.01, beta=0.01, *, {SPARSE}",
