@@ -477,8 +477,9 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
             for j in range(w.size):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)
+        loose = LOOSE * gap / abs(primal) if gap < SHARP * abs(primal) else 0.0
         done, work, sigma = solve_near(
-            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, LOOSE * gap / abs(primal)), sigma,
+            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, loose), sigma,
             limit - iterations, near, room.marks[INSIDE, :n], room.H, team,
         )  # fmt: skip
         if sparse:
