@@ -160,7 +160,8 @@ def exponents(K, a, b, gamma, allowed, A, B):
 
 @kernel(fastmath={"contract"})
 def exponentials(K):
-    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself.
+    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself, and alike on all machines
+    that round products and sums together.
 
     ``x = k log 2 + r`` with ``|r| <= log(2) / 2``. ``k`` times the first part of log 2, and its difference from ``x``,
     are exact; the rest of ``r`` is rounded by 0.35 units. The Taylor polynomial of degree 13 is cut off by 0.06 units
