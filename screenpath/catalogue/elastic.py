@@ -111,11 +111,14 @@ def _plane(base, options: dict, given: dict):
     from screenpath.problem.plane import PlaneGrid
 
     epsilon = options["eps_path"]
+    # The penalty first: it has set alpha or beta to 0.
+    there = {"jobs": options.get("jobs", 1) > 1, "penalty": options["penalty"] != o.NET_PENALTY.default}
+    if any(there.values()):
+        named = " and ".join(f"`{name}`" for name in there if there[name])
+        raise UsageError("`eps_path` covers a plane, point by point", f"leave out {named}")
     for name in ("alpha", "beta", "alphas", "betas", "scheduler"):
         if options.get(name) is not None:
             raise UsageError("`eps_path` finds its own grid points", f"leave out `{name}`")
-    if options.get("jobs", 1) > 1 or options["penalty"] != o.NET_PENALTY.default:
-        raise UsageError("`eps_path` covers a plane, point by point", "leave out `jobs` and `penalty`")
     if not 10.0 * options["tol"] <= epsilon < 1.0:
         raise UsageError(f"`eps_path={epsilon:g}` must be below 1 and at least 10 times `tol`", "use `eps_path=0.01`")
     betas = beta_values(base, 2, given["beta_min_ratio"])

@@ -129,7 +129,8 @@ def over_level(name: str, spec: Spec, options: dict) -> Spec:
     given |= {"certificate": False} if "certificate" in options else {}
     for other, usual in given.items():
         if options.get(other) != usual:
-            raise UsageError(f"`{asked}` lists the whole path", f"leave out `{other}`")
+            why = "lists the whole path" if other in WHOLE else f"does not support `{other}`"
+            raise UsageError(f"`{asked}` {why}", f"leave out `{other}`")
     columns = (*spec.columns, *LEVELS[: 3 - LOSSES[name].mirrored])
     return replace(
         spec, parameter=level, grid=partial(level_grid, name), further=None,

@@ -45,7 +45,8 @@ REFUSED = {
     "cv svm two --grid 3 --folds 30": 3, "cv l1svm two --grid 3 --folds 30": 2,
     "cv svm three --grid 3 --folds loo --one-vs-rest": 1, "svm people.csv --grid 3 --target smoker": 2,
     "lad people.csv --grid 3 --drop city,smoker": 1, f"{RULES} --start cold": 2, f"{RULES} --start hot": 1,
-    f"{RULES} --rules ,": 1, "compare-rules svm --grid 3": 1,
+    f"{RULES} --rules ,": 1, "compare-rules svm --grid 3": 1, "sparse-svm two --eps-path 0.5 --jobs 2": 1,
+    "sparse-svm two --eps-path 0.5 --penalty l1": 1, "quantile real --c 1 --tau-list 0.2,0.8 --certificate": 1,
 }  # fmt: skip
 
 

@@ -66,5 +66,5 @@ def _mapped(path: str) -> np.ndarray:
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", "write it with numpy.save") from None
+        raise DataError(f"{path} cannot be read: {error}", "save float64 or float32 values with numpy.save") from None
     return np.asarray(found)
