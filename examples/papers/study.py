@@ -118,11 +118,13 @@ class Study:
         """Write a line of a table."""
         self.say(line(cells))
 
-    def claim(self, what: str, published, ours, verdict: str) -> str:
-        """Keep a published number or statement and what came of it; return its verdict."""
-        self.claims.append(
-            {"section": self.part, "claim": what, "published": published, "ours": ours, "verdict": verdict}
-        )
+    def claim(self, what: str, published, ours, verdict: str, figure: str = "") -> str:
+        """Keep a published number or statement and what came of it; return its verdict.
+
+        ``figure`` names a figure that has a cell of its own in the index, as "Figure 8"; by default the section has.
+        """
+        one = {"section": self.part, "claim": what, "published": published, "ours": ours, "verdict": verdict}
+        self.claims.append(one | ({"figure": figure} if figure else {}))
         return verdict
 
     def picture(self, draw, about: str) -> None:

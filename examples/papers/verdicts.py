@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,11 +130,18 @@ def index(folder: Path = RESULTS) -> str:
             f"{good} of {len(claims)} judged claims are reproduced.\n\n| | " + " | ".join(SIGNS) + " | verdict |"
         )
         text.append("|---|" + "---:|" * len(SIGNS) + "---|")
-        for section in dict.fromkeys(claim["section"] for claim in record["claims"]):
-            found = [claim["verdict"] for claim in record["claims"] if claim["section"] == section]
+        cells = [claim.get("figure", claim["section"]) for claim in record["claims"]]
+        for section in sorted(dict.fromkeys(cells), key=placed):
+            found = [claim["verdict"] for claim, cell in zip(record["claims"], cells, strict=True) if cell == section]
             counts = " | ".join(str(found.count(one) or "") for one in SIGNS)
             text.append(f"| {section} | {counts} | {SIGNS[together(found)]} {together(found)} |")
     return "\n".join(text) + "\n"
+
+
+def placed(cell: str) -> tuple:
+    """Return where a cell of the index stands: figures of their own by number, behind the sections in their order."""
+    number = re.fullmatch(r"Figures? (\d+)[^:]*", cell)
+    return (1, int(number[1])) if number else (0, 0)
 
 
 INDEX = f"""\
