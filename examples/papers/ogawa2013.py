@@ -156,7 +156,9 @@ def figure(study, name: str, file, *options) -> tuple:
             study.row(name, rule, form, f"{share:.3f}", f"{rate:.3f}", "")
     if name != "toy":
         share = study.found["figures"][name, "ssnsv", "C"]
-        study.claim(f"the rule screens samples of {name} out", "> 0", share, verdicts.of_order(share > 0.0))
+        number = 5 + [one for one in SETS if one != "toy"].index(name)
+        verdict = verdicts.of_order(share > 0.0)
+        study.claim(f"the rule screens samples of {name} out", "> 0", share, verdict, f"Figure {number}")
     return curves, times
 
 
