@@ -30,7 +30,6 @@ MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
 SPARE = 1.5  # rows of a square for one in use: one that was in use before stays while there is room
-LOOSE = 4  # bytes set aside for one that is asked for: what is not written takes no memory, and a larger array is new
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
 FLOAT32_RANGE = 2.0**-100, 2.0**100  # of squared norms whose products float32 holds without under- or overflow
@@ -268,7 +267,7 @@ class Space:
         """Return room for an array of shape (size, size + padding), in that of the last one if it fits."""
         need = size * (size + padding) * np.dtype(dtype).itemsize
         if need > self._bytes.size:
-            self._bytes = np.empty(max(need, min(LOOSE * need, BLOCK_BYTES)), dtype=np.uint8)
+            self._bytes = np.empty(need, dtype=np.uint8)
         return self._bytes[:need].view(dtype).reshape(size, size + padding)
 
 
