@@ -137,7 +137,8 @@ def compare(variants: list[Variant], build, grid, options: dict, progress=None, 
     if contradicted is None:
         return [{} for _ in variants]
     limits = limits_of({**options, "time_limit": None})
-    return [{"unsafe": audited(variant.path(build(), values, limits), contradicted)} for variant in variants]
+    known: dict = {}
+    return [{"unsafe": audited(variant.path(build(), values, limits), contradicted, known)} for variant in variants]
 
 
 def _watched(solver) -> dict[int, list[float]]:
@@ -194,9 +195,12 @@ def _texts(rows, columns: list) -> list:
     return [columns, *cells]
 
 
-def audited(path: Path, contradicted: Callable) -> int | None:
-    """Return the number of unsafe decisions of a path; None if the audit failed at a step and found none elsewhere."""
-    limits = replace(path.limits, audit=Audit(path.solver, path.limits, contradicted))
+def audited(path: Path, contradicted: Callable, known: dict) -> int | None:
+    """Return the number of unsafe decisions of a path; None if the audit failed at a step and found none elsewhere.
+
+    ``known`` has solutions by parameter, of the audits before; this one's are added.
+    """
+    limits = replace(path.limits, audit=Audit(path.solver, path.limits, contradicted, known))
     return added([step.extras["unsafe"] for step, _ in replace(path, limits=limits).walk()])
 
 

@@ -391,18 +391,23 @@ class Audit:
         Tolerance and limits of the path that is audited.
     contradicted : callable, optional
         ``contradicted(model, accurate, parameter, decided) -> int`` for models other than the box models.
+    known : dict, optional
+        Solutions by parameter, used and added to: audits of several rules on the same grid solve a point once.
     """
 
-    def __init__(self, solver, options: PathOptions, contradicted=contradicted):
-        self.solver, self.contradicted, self.tol = solver, contradicted, options.tol
+    def __init__(self, solver, options: PathOptions, contradicted=contradicted, known: dict | None = None):
+        self.solver, self.contradicted, self.tol, self.known = solver, contradicted, options.tol, known
         self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline, pulse=options.pulse)
 
     def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
         """Return the columns ``unsafe`` (count, or None) and ``audit_rel_gap`` (relative gap of the audit's solve)."""
-        _, accurate = solve_point(
-            model, parameter, rank, reference, Screening(None, False, "none"), self.solver, self.options
-        )
+        accurate = None if self.known is None else self.known.get(parameter)
+        if accurate is None:
+            alone = Screening(None, False, "none")
+            accurate = solve_point(model, parameter, rank, reference, alone, self.solver, self.options)[1]
         solved = rounding.meets(accurate, self.tol)
+        if solved and self.known is not None:
+            self.known[parameter] = accurate
         unsafe = self.contradicted(model, accurate, parameter, decided)
         slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
         apart = certificate.dual > accurate.highest + slack or accurate.dual > certificate.highest + slack

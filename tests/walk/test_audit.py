@@ -83,6 +83,23 @@ def test_dynamic_decisions_reach_the_audit(model):
     assert max(seen) > 0
 
 
+def test_audits_of_the_same_grid_solve_a_point_once(model):
+    """They find what they find alone; a solution that missed its tolerance is not shared."""
+    known, solver = {}, make_solver("newton")
+
+    def unsafe(screening, audit):
+        options = PathOptions(tol=1e-6, max_epochs=2000, audit=audit)
+        return [step.extras["unsafe"] for step, _ in walk(model, (0.01, 0.5, 5.0), screening, solver, options)]
+
+    assert unsafe(parse_rule("dvi"), Audit(solver, OPTIONS, known=known)) == [0, 0, 0]
+    assert sorted(known) == [0.01, 0.5, 5.0]
+    bold, unsolved = Screening(TooBold(), False, "bold"), PathOptions(tol=1e-6, max_epochs=0)
+    shared = unsafe(bold, Audit(solver, unsolved, known=known))  # it could not solve one itself
+    assert sum(shared) > 0 and shared == unsafe(bold, Audit(solver, OPTIONS))
+    none: dict = {}
+    assert None in unsafe(parse_rule("dvi"), Audit(solver, unsolved, known=none)) and len(none) < 3
+
+
 def test_an_audit_that_did_not_solve_counts_nothing(model):
     """A solve cut short finds no decision wrong, which does not mean that none is."""
     reference = model.start(0.01)
