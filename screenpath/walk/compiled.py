@@ -111,7 +111,7 @@ class CompiledWalk:
         # kinks a path begins far from its first solution, which takes the loop's other solvers.
         self.resumes, self.pause = int(not rows.sparse and rows.d >= model.size), 1
 
-    @np.errstate(over="ignore", invalid="ignore")  # as of `loop.solve_point`
+    @np.errstate(over="ignore", invalid="ignore")  # as of `point.solve_point`
     def points(self, reference, rank: int, most: int = POINTS) -> tuple:
         """Return the next steps and their certificates, none if the first of them is one for the loop.
 

@@ -1,4 +1,4 @@
-"""The loop: for each parameter screen, solve, certify, yield a Step.
+"""The loop: for each parameter one grid point (:mod:`screenpath.walk.point`), or a compiled stretch of them.
 
 It is the contract of every walk over one grid: it asks of model, screening and solver only what ``problem.base``,
 ``screen.base`` and ``solve.base`` say. If all of them support it,
@@ -16,24 +16,19 @@ from typing import Any
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.kernels.compilation import clock
 from screenpath.numbers import rounding
 from screenpath.problem.base import PathModel
-from screenpath.problem.ends import CLOSED, CONSTANT
 from screenpath.problem.grid import EpsilonGrid
 from screenpath.screen import Screening
 from screenpath.screen.base import PathScreening
 from screenpath.screen.box import disproved, pair_region
-from screenpath.solve.base import Budget, Pulse, Solver
+from screenpath.solve.base import Pulse, Solver
 from screenpath.walk import step as steps
 from screenpath.walk.compiled import CompiledWalk, can_compile
+from screenpath.walk.point import CLOSER, MARGIN, MAX_ROUNDS, solve_point
 
-MARGIN = 0.8  # the solver aims below the tolerance, so that the full data seldom disagrees with the reduced problem
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
 FAR = 1e-2  # the far end serves every point: it is solved to this part of the tolerance, and far less is left undecided
-HELD = 0.1  # part of the target of a solve that, with no dual variable at an end, serves larger parameters too
-CLOSER = 0.1  # times its target, that of a point's next solve
-MAX_ROUNDS = 6  # solve-and-certify rounds at one grid point before it is given up
 SHARPER = 0.01  # an audit's unscreened solve aims at this fraction of the path's tolerance
 OBJECTIVE_ROUNDING = 1e-12  # relative; by this much two intervals [dual, primal] may miss each other by rounding
 AUDITED = ("unsafe", "audit_rel_gap")  # columns of an audit
@@ -74,36 +69,6 @@ class PathOptions:
     @property
     def late(self) -> bool:
         return time.monotonic() > self.deadline or (self.pulse is not None and self.pulse.stopped)
-
-
-class _Clock:
-    """Seconds by phase, those of compiling left out, and the rows touched since it was made."""
-
-    __slots__ = ("rows", "seconds", "_phase", "_since", "_before")
-
-    def __init__(self, rows):
-        self.rows = rows
-        self.seconds = {"screen": 0.0, "solve": 0.0, "certify": 0.0}
-        self._phase, self._since = "screen", clock()
-        # Counted from 0: fractions of rows add up alike whatever came before.
-        self._before, rows.touched = rows.touched, 0
-
-    def enter(self, phase: str) -> None:
-        """Add the time since the last call to the phase that ends, and begin a new one."""
-        now = clock()
-        self.seconds[self._phase] += now - self._since
-        self._phase, self._since = phase, now
-
-    @property
-    def touched(self) -> int:
-        """Return the rows touched since the clock was made."""
-        return self.rows.touched
-
-    def stop(self) -> float:
-        """Return the rows touched since the clock was made, and give the rows their old count back."""
-        touched = self.rows.touched
-        self.rows.touched += self._before
-        return touched
 
 
 def walk(*arguments, **more):
@@ -208,149 +173,6 @@ def far_end(model, grid, solver, options: PathOptions):
     last = as_grid(grid).high
     plain = replace(options, audit=None, tol=FAR * options.tol)
     return solve_point(model, last, len(grid), model.start(last), Screening(None, False, "none"), solver, plain)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is said by the status of the step that it spoils
-def solve_point(
-    model: PathModel, parameter, rank: int, reference, screening: PathScreening, solver: Solver, options: PathOptions,
-    begun=None,
-):  # fmt: skip
-    """Screen, solve and certify one grid point; return its Step and its Certificate.
-
-    The static rule is applied once. Should the full data disagree with the reduced problem's gap (a screened row that
-    the *approximate* solution leaves on the wrong side of its kink), the point is solved again from the new certificate
-    to a tighter target; with a dynamic rule it is screened again first. Decisions that were guessed are corrected
-    instead. With ``begun``, a certificate at this point, the solver goes on from its pair.
-    """
-    clock = _Clock(model.rows)
-    model, reference, parameter = model.bound(reference, parameter)
-    if options.pulse is not None:
-        options.pulse.begin(model.parameters(parameter), model.rows.n)
-    screened = screening.before(model, reference, parameter)
-    first_screened = screened
-    decided = screened.status.copy() if options.audit else None
-    epochs, rounds, touched, name, settled, faces = 0, 0, 0.0, CLOSED, False, None
-    target, certificate = MARGIN * max(options.tol, screening.loose), reference if begun is None else begun
-    clock.enter("solve")
-    held = _held(model, parameter, certificate, options.tol)
-    if held is None and model.rests(certificate):
-        held = _polished(model, parameter, certificate, options.tol)
-        target *= HELD
-    while True:
-        clock.enter("solve")
-        if rounds == 0 and (held is not None or model.exact_until(reference, parameter)):
-            w, theta = None, reference.theta
-        else:
-            budget = Budget(options.max_epochs - epochs, options.deadline, options.pulse, touched + clock.touched)
-            reduced = model.reduce(parameter, screened, certificate)
-            solution = solver.solve(reduced, tol=target, budget=budget, dynamic=screening.dynamic, rank=rank)
-            epochs, touched, name = epochs + solution.epochs, touched + solution.touched, solution.solver
-            settled, faces = solution.converged, solution.faces
-            w, theta = model.lift(parameter, reduced, solution)
-            if decided is not None and solution.decided is not None:
-                status = solution.decided()
-                decided[reduced.index[status != 0]] = status[status != 0]
-            del reduced, solution  # the copy of the survivors
-        rounds += 1
-        clock.enter("certify")
-        if rounds == 1 and held is not None:
-            certificate, name = held
-        else:
-            certificate = _sharp(model, model.certify(parameter, w, theta, certificate), options.tol)
-        done = rounding.meets(certificate, options.tol)
-        spent = epochs >= options.max_epochs or options.late
-        if rounds == 1 and held is not None:
-            break
-        further = done and model.refines and model.goes_on(parameter, certificate, reference)
-        if (done and not further) or spent or rounds >= MAX_ROUNDS:
-            break
-        clock.enter("screen")
-        corrected = screening.corrected(model, certificate, screened, rounds)
-        if corrected is not screened:
-            screened = first_screened = corrected
-            decided = screened.status.copy() if options.audit else None
-            if rounds == MAX_ROUNDS - 1:  # the last one is for the answer
-                target = min(target, MARGIN * options.tol)
-            continue
-        target = min(CLOSER * target, MARGIN * options.tol)
-        if faces is not None:
-            certificate.faces = faces
-        if screening.dynamic:
-            screened = screening.again(model, certificate, parameter)
-            if decided is not None:
-                decided = np.where(screened.status != 0, screened.status, decided)
-    clock.enter("certify")
-    broken = steps.broken_by(certificate)
-    if done:
-        known = _sharp(model, model.no_worse(parameter, certificate, reference), options.tol)
-        certificate = known if rounding.meets(known, options.tol) else certificate
-    else:
-        certificate = best_known(model, parameter, certificate, reference, options.tol)
-        done = rounding.meets(certificate, options.tol)
-    # The gap may be met before a guess of the rule has been looked at.
-    first_screened, decided = screening.proven(model, certificate, first_screened, decided)
-    touched, extras = touched + clock.stop(), {}
-    if options.audit:
-        extras = options.audit(model, parameter, rank, reference, certificate, decided)
-    if solver.looks_ahead(model.rows):
-        certificate = model.after(certificate, reference, faces)
-    judged = steps.verdict(certificate, options.tol, broken, spent, settled)
-    work = {"solver": name, "epochs": epochs, "rounds": rounds}
-    step = steps.at_point(
-        model, parameter, rank, certificate, first_screened, options.tol, judged, work, touched, clock.seconds, extras
-    )
-    if options.pulse is not None:
-        options.pulse.end()
-    return step, certificate
-
-
-def _held(model, parameter, reference, tol: float):
-    """Return the certificate that is known without a solve, and its name, if it meets ``tol``; else None."""
-    held = model.held(reference, parameter)
-    if held is None:
-        return None
-    found = _sharp(model, held[0], tol)
-    return (found, held[1]) if rounding.meets(found, tol) else None
-
-
-def _polished(model, parameter, reference, tol: float):
-    """Return the solution known except for its accuracy, polished, and its name; None unless it meets ``tol``, or no
-    solver comes nearer: only rounding is missing, and the model is one whose pairs are refined down to it.
-    """
-    gap = HELD * tol * abs(reference.primal)
-    found = model.polished(reference, parameter, gap) if parameter > reference.at[0] else None
-    found = None if found is None else _sharp(model, found, tol)
-    good = rounding.meets_but_for_rounding if model.refines else rounding.meets
-    return None if found is None or not good(found, tol) else (found, CONSTANT)
-
-
-def _sharp(model, certificate, tol: float):
-    """Return the certificate; with a narrower bound on rounding if it does not meet ``tol``, but may, or may lead to
-    one that does; or if its primal value is less certain than that.
-    """
-    if rounding.meets(certificate, tol):
-        if not rounding.blurred(certificate, tol):
-            return certificate
-        found = model.sharpened(certificate, tol)
-        return found if rounding.meets(found, tol) and found.primal_error < certificate.primal_error else certificate
-    close = rounding.meets_but_for_rounding(certificate, tol)
-    refined = model.refines and isfinite(certificate.gap) and rounding.is_most(certificate)
-    return model.sharpened(certificate, tol) if close or refined else certificate
-
-
-def best_known(model, parameter, certificate, reference, tol: float):
-    """Return the certificate of the best primal and the best dual point: those solved for, or known before.
-
-    A solver's result may be worse than its start, or not finite. Nothing is reported that is worse than zero,
-    the start of the path, or the reference taken to the new parameter; possible rounding errors count.
-    """
-    zero, *others = model.fallbacks(parameter, reference)
-    if isfinite(certificate.gap) and (certificate.highest > zero.highest or rounding.is_most(certificate)):
-        certificate = model.sharpened(certificate, tol)
-    if certificate.highest <= zero.highest and certificate.gap <= min(one.gap for one in (zero, *others)):
-        return certificate  # as ever but for numbers at the end of their range
-    known = [one for one in (certificate, zero, *others) if isfinite(one.primal) and isfinite(one.gap)] or [zero]
-    return model.combined(parameter, min(known, key=lambda one: one.highest), max(known, key=lambda one: one.dual))
 
 
 def compiled_walk(model, grid, screening, solver: Solver, options, aim: float, again: tuple) -> CompiledWalk:

@@ -9,7 +9,7 @@ from screenpath.engine import warm
 from screenpath.kernels.problem import partition
 from screenpath.kernels.solve import newton
 from screenpath.rows.memory import MemoryRows
-from screenpath.walk import loop
+from screenpath.walk import point
 
 
 @pytest.mark.parametrize("rows", [np.ones((3, 5000)), sp.csr_array(np.ones((3, 600)))], ids=["dense", "csr"])
@@ -35,8 +35,8 @@ def test_the_loop_has_its_turn_beside_the_compiled_walk(monkeypatch, intercept):
 
 def test_a_compilation_under_way_is_no_time_of_a_step(monkeypatch):
     """Whatever kernel nobody foresaw: `compilation.clock` stands still meanwhile."""
-    monkeypatch.setattr(loop, "clock", iter((5.0, 5.0, 7.0)).__next__)
-    one = loop._Clock(MemoryRows(np.ones((3, 5))))
+    monkeypatch.setattr(point, "clock", iter((5.0, 5.0, 7.0)).__next__)
+    one = point._Clock(MemoryRows(np.ones((3, 5))))
     one.enter("solve")
     one.enter("certify")
     assert one.seconds == {"screen": 0.0, "solve": 2.0, "certify": 0.0}

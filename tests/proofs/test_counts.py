@@ -17,7 +17,7 @@ from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule
 from screenpath.solve import make_solver
 from screenpath.solve.base import Solution, Solver
-from screenpath.walk import loop
+from screenpath.walk import loop, point
 from screenpath.walk import step as steps
 from screenpath.walk.loop import (
     OBJECTIVE_ROUNDING,
@@ -25,15 +25,14 @@ from screenpath.walk.loop import (
     Audit,
     PathOptions,
     batches,
-    best_known,
     contradicted,
     far_end,
     restore_walk,
-    solve_point,
     walk,
     walk_state,
 )
 from screenpath.walk.one_vs_rest import OneVsRest, joined, walk_classes
+from screenpath.walk.point import best_known, solve_point
 from screenpath.walk.step import Step, at_point, bytes_of, verdict
 from tests.conftest import two_classes
 
@@ -105,7 +104,7 @@ def test_seconds_and_rows_are_those_since_the_clock_was_made(monkeypatch):
     now = iter([100.0, 100.5, 102.5, 110.5, 111.5])
     monkeypatch.setattr(loop.time, "perf_counter", lambda: next(now))
     rows = SimpleNamespace(touched=70)
-    clock = loop._Clock(rows)
+    clock = point._Clock(rows)
     for phase in ("solve", "certify", "screen", "solve"):
         clock.enter(phase)
     assert clock.seconds == {"screen": 0.5 + 1.0, "solve": 2.0, "certify": 8.0}
@@ -124,7 +123,7 @@ def test_bytes_have_a_column_where_rows_count_them():
 def test_fractions_of_rows_add_up_alike_whatever_came_before(before):
     """A run that was resumed counts the passes of a step as one that was not stopped: to the last digit."""
     rows = SimpleNamespace(touched=before, moved=None)
-    clock = loop._Clock(rows)
+    clock = point._Clock(rows)
     for _ in range(3):
         rows.touched += 0.1
     assert clock.stop() == 0.1 + 0.1 + 0.1 and rows.touched >= before
@@ -196,7 +195,7 @@ def test_rounds_epochs_and_targets():
     assert own > 0 and step.passes == pytest.approx((3000.0 + own) / 30)
     solver = Scripted()
     step, _ = solve_point(model, 1.0, 0, model.start(1.0), NOTHING, solver, PathOptions(tol=1e-6))
-    assert (step.rounds, len(solver.asked), step.status) == (loop.MAX_ROUNDS, loop.MAX_ROUNDS, "rounding")
+    assert (step.rounds, len(solver.asked), step.status) == (point.MAX_ROUNDS, point.MAX_ROUNDS, "rounding")
     for limits in ({"max_epochs": 10}, {"deadline": time.monotonic() - 1.0}):
         solver = Scripted()
         step, _ = solve_point(model, 1.0, 0, model.start(1.0), NOTHING, solver, PathOptions(tol=1e-6, **limits))
@@ -226,7 +225,7 @@ def test_rounding_is_bounded_anew_where_it_hides_something():
         asked.clear()
         model = SimpleNamespace(refines=refines, sharpened=lambda certificate, tol: asked.append(tol) or "sharp")
         certificate = SimpleNamespace(**{**vars(plain), **changes})
-        found = loop._sharp(model, certificate, 1e-3)
+        found = point._sharp(model, certificate, 1e-3)
         assert found == "sharp" if asked else found is certificate
         return asked == [1e-3]
 
@@ -414,7 +413,7 @@ def test_a_stretch_aims_as_far_below_the_tolerance_as_the_loop(monkeypatch):
 
     monkeypatch.setattr(loop, "compiled_walk", CompiledWalk)
     assert len(list(walk(model_of(), np.array([0.1, 0.2]), NOTHING, make_solver("newton"), PathOptions(tol=1e-4)))) == 2
-    assert aims == [loop.MARGIN * 1e-4] and PathOptions().tol == 1e-6
+    assert aims == [point.MARGIN * 1e-4] and PathOptions().tol == 1e-6
 
 
 def test_chunks_need_points_that_are_known():

@@ -115,6 +115,7 @@ NEAREST = {
     ],
     "screenpath/walk/one_vs_rest.py": [COUNTS],
     "screenpath/walk/loop.py": [COUNTS],
+    "screenpath/walk/point.py": [COUNTS],
     "screenpath/walk/step.py": [COUNTS],
 }
 # Of these not all that goes unnoticed has been looked through: they are tried where `--only` names them.

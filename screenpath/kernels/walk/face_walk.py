@@ -228,7 +228,7 @@ def _goes_on(now, tol, epochs, rounds, limit, most, log):
 
 @kernel
 def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
-    """Solve and certify a step, and again from the result while it misses its gap (``loop.solve_point``).
+    """Solve and certify a step, and again from the result while it misses its gap (``point.solve_point``).
 
     Parameters
     ----------
