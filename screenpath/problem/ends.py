@@ -98,7 +98,8 @@ def polished(model, reference, C: float, gap: float):
             if not square > least:
                 break
             image = along(summed(direction))
-            length = square / float(w @ w) if w.any() else 0.0
+            norm_sq = float(w @ w)  # 0 of tiny numbers too
+            length = square / norm_sq if norm_sq > 0.0 else 0.0
             change = change + length * direction
             residual = along(residual - length * image)
             square, before = float(residual @ residual), square

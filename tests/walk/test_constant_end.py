@@ -95,3 +95,11 @@ def test_behind_a_kernel_the_end_is_solved_once(name, intercept):
     np.testing.assert_allclose(np.linalg.solve(K[np.ix_(used, used)], target), alpha[used], rtol=1e-6, atol=1e-6)
     loss = np.abs(y - K @ alpha - b) - 0.1 if name == "svr" else 1.0 - y * (K @ alpha + b)
     assert loss[used].min() > -1e-8 and loss.max() <= 0.0 and (intercept == "none" or abs(alpha.sum()) < 1e-9)
+
+
+def test_numbers_whose_squares_vanish_are_no_division_by_zero():
+    """Rows of 1e-118 beside rows of 1e43: a polish meets a direction of conjugate gradients with ``w @ w = 0``."""
+    X = np.array([[-1.75e-118, 4.04e-119], [-1.497e43, -1.739e43]])
+    y = np.array([4.03e-139, 5.47e-139])
+    path = screenpath.lad_path(X, y, grid=[7.85e7, 7.46e8], intercept="none", tol=1e-12)
+    assert all(step.gap_target >= step.gap or step.status != "certified" for step in path.steps)
