@@ -214,22 +214,27 @@ class Audit:
     contradicted : callable, optional
         ``contradicted(model, accurate, parameter, decided) -> int`` for models other than the box models.
     known : dict, optional
-        Solutions by parameter, used and added to: audits of several rules on the same grid solve a point once.
+        Solutions of other audits, used and added to: those of several rules on the same grid solve a point once. By the
+        number of the call and its parameters: classes, and problems of several betas, share values of one.
     """
 
     def __init__(self, solver, options: PathOptions, contradicted=contradicted, known: dict | None = None):
         self.solver, self.contradicted, self.tol, self.known = solver, contradicted, options.tol, known
+        self.calls = 0
         self.options = PathOptions(SHARPER * options.tol, options.max_epochs, options.deadline, pulse=options.pulse)
 
     def __call__(self, model, parameter, rank, reference, certificate, decided) -> dict:
         """Return the columns ``unsafe`` (count, or None) and ``audit_rel_gap`` (relative gap of the audit's solve)."""
-        accurate = None if self.known is None else self.known.get(parameter)
+        accurate, key, self.calls = None, None, self.calls + 1
+        if self.known is not None:
+            key = self.calls, *certificate.at
+            accurate = self.known.get(key)
         if accurate is None:
             alone = Screening(None, False, "none")
             accurate = solve_point(model, parameter, rank, reference, alone, self.solver, self.options)[1]
         solved = rounding.meets(accurate, self.tol)
         if solved and self.known is not None:
-            self.known[parameter] = accurate
+            self.known[key] = accurate
         unsafe = self.contradicted(model, accurate, parameter, decided)
         slack = OBJECTIVE_ROUNDING * max(abs(accurate.primal), abs(certificate.primal))
         apart = certificate.dual > accurate.highest + slack or accurate.dual > certificate.highest + slack

@@ -304,6 +304,12 @@ def test_an_audit_counts_the_unsafe_decisions_of_a_wrong_rule_alone(call, data, 
     assert call(*how, ",".join(right)).code == 0
 
 
+def test_audits_of_several_betas_share_no_solution_of_the_same_alpha(call, data, own):
+    how = "compare-rules", "sparse-svm", data, "--alpha", 0.1, "--betas", 4, "--audit", "--repeats", 1, "-q"
+    found = call(*how, "--format", "json", "--rules", "none,sifs,mine.py:WrongSifs")
+    assert [table(found)[name]["unsafe"] > 0 for name in table(found)] == [False, False, True]
+
+
 NONE = ("--intercept", "none")
 
 

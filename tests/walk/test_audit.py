@@ -92,7 +92,7 @@ def test_audits_of_the_same_grid_solve_a_point_once(model):
         return [step.extras["unsafe"] for step, _ in walk(model, (0.01, 0.5, 5.0), screening, solver, options)]
 
     assert unsafe(parse_rule("dvi"), Audit(solver, OPTIONS, known=known)) == [0, 0, 0]
-    assert sorted(known) == [0.01, 0.5, 5.0]
+    assert sorted(known) == [(1, 0.01), (2, 0.5), (3, 5.0)]
     bold, unsolved = Screening(TooBold(), False, "bold"), PathOptions(tol=1e-6, max_epochs=0)
     shared = unsafe(bold, Audit(solver, unsolved, known=known))  # it could not solve one itself
     assert sum(shared) > 0 and shared == unsafe(bold, Audit(solver, OPTIONS))
