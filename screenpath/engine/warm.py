@@ -12,7 +12,9 @@ from screenpath.engine.path import Path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.kernels.problem import partition
 from screenpath.kernels.problem.intercept import best_of
+from screenpath.kernels.walk import compiled
 from screenpath.numbers import sparse as sp
+from screenpath.problem.unread import MANY
 from screenpath.rows.memory import MemoryRows
 from screenpath.solve.auto import WIDE, WIDE_DENSE, Auto
 from screenpath.walk.loop import PathOptions, solve_point
@@ -60,7 +62,8 @@ def warm_model(spec, options: dict, rows) -> None:
         rows.warm_up()
     targets, tiny = np.where(np.arange(SAMPLES) < SAMPLES // 2, 1.0, -1.0), tiny_rows(rows)
     asked = [options.get(one.name) for one in spec.path_options if one.changes]
-    kind = spec.name, repr(asked), tiny.sparse, tiny.d, *map(str, rows.kinds)
+    many = rows.n >= MANY  # of which a walk may leave some unread, as no toy does
+    kind = spec.name, repr(asked), tiny.sparse, tiny.d, many, *map(str, rows.kinds)
     if kind in _warmed:
         return
     model = spec.build(tiny, targets, None, options)
@@ -78,7 +81,10 @@ def warm_model(spec, options: dict, rows) -> None:
             if model.compiled:  # the loop has its turn where a compiled walk refuses a step
                 far, near = toy.grid[-1], model.start(toy.grid[0])
                 solve_point(model, far, 0, near, toy.screening, solver, toy.limits)
-    if options.get("intercept") == "free":
+    free = options.get("intercept") == "free"
+    if model.compiled and many:
+        compiled.warm(free, lazy=True)
+    if free:
         best_of(0.0, 1.0)  # the loop needs it only where more than one intercept is best
     _warmed.add(kind)
     code_is_loaded()

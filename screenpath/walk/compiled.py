@@ -28,7 +28,6 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import newton
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
-from screenpath.kernels.walk.deadlines import nothing
 from screenpath.numbers.rounding import DIGITS, meets
 from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
@@ -50,7 +49,6 @@ WHOLE = kernels.FIELDS[kernels.COUNTS : TOUCHED]  # columns of whole numbers
 EACH = 150  # rows for each column: with fewer, and a free intercept, many rows are between their ends
 BETWEEN = 50  # rows for each that is between its ends, from which the others are not worth reading at each step
 FAR = 4.0  # times the C of a reference: from there on samples of the rows are a better start
-EVERY = nothing()
 TINY = np.finfo(np.float64).tiny
 SLICE = 0.05  # seconds of one call, or of one point: bounds the time until a signal or a deadline is noticed
 PAUSE = 32  # points that the loop takes in a row, at most, where others before them were refused
@@ -279,7 +277,6 @@ class CompiledWalk:
         """Have all threads make the same call; return how many points are done, and whether the next one is refused."""
         threads = self.threads if lazy is None else 1
         board, (changes, room, table) = make_board(threads), self.workspace
-        lazy = EVERY if lazy is None else lazy
         arguments = self.X, self.problem, self.free, lazy, points, settings, changes, room
         if threads == 1:
             return compiled.box_walk(*arguments, Team(table, board, 0))

@@ -5,6 +5,8 @@ A walk that does not read all rows (``lazy``) solves for those near their kinks,
 met: the pair of one round is the reference of the next.
 """
 
+from itertools import product
+
 import numpy as np
 
 from screenpath.kernels import kernel
@@ -63,8 +65,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
     Sparse rows, a free intercept, and a walk that does not read all rows need a team of one thread; its table is that
-    of ``newton.table_of``. With a ``free`` intercept (else None) the workspace has one column more. ``lazy`` has arrays
-    of length 0 where all rows are read.
+    of ``newton.table_of``. With a ``free`` intercept (else None) the workspace has one column more. ``lazy`` is None
+    where all rows are read: the kernels of a walk that does not are then neither compiled nor loaded.
 
     Returns
     -------
@@ -73,20 +75,22 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     refused : bool
         Whether the step after them did not reach its gap at once, is worse than zero, or is not above its reference.
     """
-    X, room, team, lazy = unowned(X), unowned(room), unowned(team), unowned(lazy)
+    X, room, team = unowned(X), unowned(room), unowned(team)
     problem, points, changes = unowned(problem), unowned(points), unowned(changes)
     c, lo, hi, bounds = problem.c, problem.lo, problem.hi, problem.bounds
     grid, w, total, theta, margins, numbers, decided = points
-    n, d, me, board, some = c.size, w.shape[1], team.me, team.board, lazy.deadlines.size > 0
+    n, d, me, board = c.size, w.shape[1], team.me, team.board
     new_w, old, new, v = w[0].copy(), total[0].copy(), np.empty(d), np.empty(d if free is None else d + 1)
     known, now, kept = numbers[0].copy(), numbers[0].copy(), margins.shape[0]
     nothing, more_w = np.zeros(n, dtype=np.int8), np.empty(v.size)
     forms, scratch, likely = margins[0], margins, changes.listed
     if free is not None:
         own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
-    began, point = seconds(), theta[0]
+    began, point, least = seconds(), theta[0], 1.0
     n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
-    least = unread.begin(changes.ends, lazy) if some else 1.0
+    if lazy is not None:
+        known_rows = unowned(lazy)
+        least = unread.begin(changes.ends, known_rows)
     k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
     spent, swept, screen_s, solve_s, certify_s = 0, 0, 0.0, 0.0, 0.0
     known_sq, known_xi, C0 = known[0], known[XI], grid[0]
@@ -97,26 +101,26 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             n_E, spent, swept, aim, solve_s, certify_s = n - n_R - n_L, 0, 0, settings.aim, 0.0, 0.0
             if not C > C0:  # a start from samples is too far away for many digits at once
                 aim = max(aim, ROUGH)
-            if not (C > C0 or some):
+            if lazy is None and not C > C0:
                 return k - 1, True
             if k > 1 and (n_E == 0 or partition.box_rests(point, lo, hi)):  # what follows may need no solve
                 return k - 1, False
-            if k > 1 and (n_E > 2.0 * settings.between if some else n_E <= settings.between):
+            if k > 1 and (n_E <= settings.between if lazy is None else n_E > 2.0 * settings.between):
                 return k - 1, False
             screened_R, screened_L, known_sq, known_xi = 0.0, 0.0, known[0], known[XI]
             if theta.shape[0] > 1:
                 point = _copied(point, theta[k], team)
-            if some:
-                near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, lazy)
+            if lazy is not None:
+                near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, known_rows)
                 if settings.region == PAIR_BALL:
                     ahead, radius, _ = _ball(C, C0, known, settings.relative)
                     radius += C * known[SHIFT]
                     reach, more = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0
                     if free is not None:
                         ball = reach, radius
-                        more, work = unread.levered(X, problem, C, ball, known[RESIDUE], point, near, lazy)
+                        more, work = unread.levered(X, problem, C, ball, known[RESIDUE], point, near, known_rows)
                         spent, work = spent + work, 0
-                    screened_R, screened_L = unread.decided(reach, more / least, bounds, lazy)
+                    screened_R, screened_L = unread.decided(reach, more / least, bounds, known_rows)
             elif settings.region == PAIR_BALL:
                 if free is None:
                     screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
@@ -128,8 +132,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
             screen_s = seconds() - clock
         solving = seconds()
-        if some:
-            status, before, last = lazy.sides, lazy.margins, near
+        if lazy is not None:
+            status, before, last = known_rows.sides, known_rows.margins, near
         elif settings.region != NOTHING and screened_R + screened_L >= settings.few * n:
             status = decided
         size, count, linear, error, more_R, more_L, moved = _begin(
@@ -137,7 +141,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
-        how = How(aim, settings.limit - swept, settings.dynamic and not some, errors)
+        how = How(aim, settings.limit - swept, settings.dynamic and lazy is None, errors)
         if free is None:
             epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:
@@ -152,7 +156,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             for j in range(d):
                 new_w[j] = more_w[j]
         _lift(size, C, lo, hi, room, point, team)
-        if some:
+        if lazy is not None:
             unread.at_ends(size, room, lo, hi, point)
         if settings.marked and alive >= 0 and me == 0:
             _mark(size, alive, lo, hi, room.lists, point, decided)
@@ -164,11 +168,11 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             if same:  # as `BoxModel.no_worse` has it
                 for j in range(d):
                     new_w[j] = w[k - 1, j]
-                if some:
+                if lazy is not None:
                     b, extent = numbers[k - 1, INTERCEPT], 0.0
-                    touched += unread.back(X, problem, new_w, b, size, room, lazy)
-            if free is not None and good and some:
-                good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, lazy, now)
+                    touched += unread.back(X, problem, new_w, b, size, room, known_rows)
+            if free is not None and good and lazy is not None:
+                good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, known_rows, now)
             elif free is not None and good:
                 good = _balanced(
                     X, problem, own, new_w, point, rows, before, same, after, forms, scratch, likely, now
@@ -181,8 +185,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                     X, problem, settings.fresh_every, count, point, nonzero, known, now, changes, room, old, new, team
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
-            if some:
-                near, more, good = unread.certify(X, problem, C, new_w, point, new, last, room, lazy, now)
+            if lazy is not None:
+                near, more, good = unread.certify(X, problem, C, new_w, point, new, last, room, known_rows, now)
                 touched += more
             else:
                 _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
@@ -195,25 +199,25 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             if not same:
                 break
         spent, swept, rounds = spent + touched + work, swept + epochs, rounds + 1
-        if not good and some and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
+        if not good and lazy is not None and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
             if aim > settings.aim:
                 aim = settings.aim
             elif near == last:
                 aim *= CLOSER
-            unread.enter(last, near, point, lazy)
+            unread.enter(last, near, point, known_rows)
             certify_s += seconds() - certifying
         elif not good:
-            if some:
+            if lazy is not None:
                 numbers[k, EPOCHS + 2] = spent
             if me == 0 and theta.shape[0] == 1:
-                if some:
-                    unread.put_back(last, point, lazy)
+                if lazy is not None:
+                    unread.put_back(last, point, known_rows)
                 else:
                     _put_back(rows, changes.held, point)
             return k - 1, True
         else:
-            if some:
-                unread.leave(problem, point, last, changes.ends, lazy)
+            if lazy is not None:
+                unread.leave(problem, point, last, changes.ends, known_rows)
             if me == 0:
                 _note(
                     now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s, solve_s
@@ -228,18 +232,22 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
 
 
 def warm_up():
+    for free, lazy in product((False, True), repeat=2):
+        warm(free, lazy)
+
+
+def warm(free: bool, lazy: bool) -> None:
+    """Compile the walk with or without a ``free`` intercept, and the ``lazy`` one or that which reads all rows."""
     one, marks, index = np.ones(2), np.ones(2, dtype=np.int8), np.zeros(2, dtype=np.int64)
     pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
-    problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    points = Points(
-        np.array([0.1, 0.2]), pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy()
-    )  # fmt: skip
+    problem, more = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), None
+    points = Points(one[:1], pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy())  # no step
     settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
-    team = Team(table_of(1, 2), make_board(1), 0)
-    room, every = workspace(2, 2, False), deadlines.nothing()
-    box_walk(matrix_of(np.eye(2)), problem, None, every, points, settings, changes, room, team)
-    problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])
-    free = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
-    team, room = Team(table_of(1, 3), make_board(1), 0), workspace(2, 3, False)
-    box_walk(matrix_of(np.eye(2)), problem, free, every, points, settings, changes, room, team)
+    if free:
+        problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])
+        more = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
+    team, room = Team(table_of(1, 2 + free), make_board(1), 0), workspace(2, 2 + free, False)
+    measure = one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0
+    seen = deadlines.nothing(2, 16, 2, measure) if lazy else None
+    box_walk(matrix_of(np.eye(2)), problem, more, seen, points, settings, changes, room, team)

@@ -44,7 +44,7 @@ RIDGE = 1e-6  # added to the second moments of columns that are about 1
 
 
 class Lazy(NamedTuple):
-    """What is known of the rows without reading them; arrays of length 0 where every row is read.
+    """What is known of the rows without reading them.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Lazy(NamedTuple):
 
 
 def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
-    """Return arrays of so many rows and versions, with nothing known yet; of none, every row is read.
+    """Return arrays of so many rows and versions, with nothing known yet.
 
     ``measure`` has ``sizes``, ``units``, ``mean``, ``ratios``, ``metric`` and ``lost``.
     """
