@@ -243,7 +243,9 @@ def pair_levers(certificate, model, ahead: float) -> PairLevers:
     own, signs = model.signless, model.signs
     behind = isinstance(point, KernelPoint)
     duals = certificate.total if behind else model.margins(certificate.total)
-    value, off = C * (signs * certificate.theta), C * certificate.residue
+    value, widest = C * (signs * certificate.theta), np.maximum(np.abs(own.lo), np.abs(own.hi))
+    # A row at its bound has no room: none that rounding makes, here or in `verify`, which forms it by other operations.
+    off = C * (certificate.residue + (16.0 * UNIT + 4.0 * model.inexact) * widest)
     tau = own.kinks - 0.5 * signs * (point.products + C * duals)
     sizes = sqrt(point.sqnorm), sqrt(certificate.total_sq)
     extent = 0.5 * (sizes[0] + C * sizes[1])

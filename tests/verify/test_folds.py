@@ -497,3 +497,14 @@ def test_a_row_is_sure_outside_of_its_interval(seed):
         outside = (s < low) | (s > high)
         assert np.all(p[outside] > (a.norms * radius)[outside] * (1.0 - 1e-9))
     assert (low > high).any() and (low <= high).any()
+
+
+@pytest.mark.parametrize("scale", ["standard", "none"])
+def test_rows_at_their_bounds_make_no_levers(tmp_path, scale):
+    """Small C: all rows of the smaller class are at their bound, up to the rounding of the sum that is to be 0."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(24, 3)) * [1.0, 3.0, 0.2] + [0.0, 5.0, 0.0], 3)
+    (tmp_path / "d").write_text(libsvm_text(X, np.where(np.arange(24) % 3 == 0, 1, 2)))
+    options = {**SVM, "grid": 3, "folds": 2, "certify": True, "scale": scale, "intercept": "free"}
+    screenpath.cross_validate("svm", tmp_path / "d", out=tmp_path / "r", **options)
+    assert verify_certificate(tmp_path / "r").faults == []
