@@ -93,9 +93,10 @@ class Views(TwoViews):
 
 
 def check_not_zero(views: TwoViews) -> None:
-    """Raise if every value is zero."""
+    """Raise if every value is zero, perhaps because a free intercept has taken what all samples share."""
     if not views.column_sqnorms.any():
-        raise DataError("every feature is zero in every sample: there is nothing to fit", "check the data file")
+        found = "there is nothing to fit: every feature is 0 in all samples, or the same in all beside a free intercept"
+        raise DataError(f"{found}, as with one sample", "check the data file")
 
 
 def measure(view: tuple, row_squares: np.ndarray, counts: np.ndarray, column_squares: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """All checks that scikit-learn has for estimators, with none expected to fail."""
 
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_fit2d_1sample, estimator_checks_generator, parametrize_with_checks
 
 from screenpath.sklearn import (
     HuberRegressor,
@@ -12,8 +12,11 @@ from screenpath.sklearn import (
     LADRegressorCV,
     QuantileRegressor,
     QuantileRegressorCV,
+    SparseLADRegressor,
+    SparseQuantileRegressor,
     SparseSVMClassifier,
     SparseSVMClassifierCV,
+    SparseSVMRegressor,
     SVMClassifier,
     SVMClassifierCV,
     SVMRegressor,
@@ -56,6 +59,11 @@ VARIANTS = [
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [HuberRegressor, SparseLADRegressor, SparseQuantileRegressor, SparseSVMRegressor])
+def test_a_single_sample_is_called_so(kind):
+    check_fit2d_1sample(kind.__name__, kind())
 
 
 @pytest.mark.wide_only
