@@ -119,7 +119,7 @@ def read_data(path, options: dict, limit: MemoryLimit, n_features: int | None = 
         n_features = n_features + numbered if n_features else None
         how = {"zero_based": zero_based or numbered, "n_features": n_features, **columns, **asked_cells(options)}
         data = read_file(path, block=block, limit=limit, **how)
-        return data.without_numbers(path == options["data"]) if numbered and data.form is None else data
+        return data.without_numbers(options.get("training_rows")) if numbered and data.form is None else data
     limit.check(folder.dataset_bytes(), f"{path} in memory", TOO_LARGE)
     return folder.dataset(n_features)
 

@@ -73,7 +73,7 @@ def training_data(run: Run, path: str | tuple | None = None) -> Dataset:
             numbered = _numbered(run)
             n_features = run.n_features + numbered
             data = read_like(where, form=run.form, zero_based=zero_based or numbered, n_features=n_features)
-            data = data.without_numbers(True) if numbered else data
+            data = data.without_numbers() if numbered else data
     except DataError as error:
         raise DataError(f"this needs rows of the training data: {error.message}", HINT) from None
     if data.fingerprint() != run.record["data"]["sha256"]:
@@ -101,7 +101,7 @@ def read_new(
             path, form=_form(run), width=run.n_features + numbered, target=target, zero_based=zero_based or numbered,
             labels=labels, new=True,
         )  # fmt: skip
-        data = data.without_numbers(False) if numbered else data
+        data = data.without_numbers(run.n_features) if numbered else data
     if not labelled:
         return data
     if data.lacking is not None and data.lacking.any():

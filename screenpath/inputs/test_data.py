@@ -53,7 +53,8 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
         return dataset_like(path, ARRAYS, training.names, training.form, options["missing"])
     if training.form is None or is_shards(path):
         plain = {name: value for name, value in options.items() if name not in CELL_OPTIONS}
-        return read_data(path, {**plain, "target": None, "id": None, **dict.fromkeys(SEVERAL, ())}, limit)
+        given = {"target": None, "id": None, "training_rows": training.shape[1]}
+        return read_data(path, {**plain, **given, **dict.fromkeys(SEVERAL, ())}, limit)
     return read_like(path, form=training.form, limit=limit)
 
 

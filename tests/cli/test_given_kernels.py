@@ -141,6 +141,22 @@ def test_what_values_alone_do_not_tell_is_refused(call):
     assert "how large new rows are" in call("predict", "run", "new", "--step", 1, "--removals").err
 
 
+def test_rows_of_features_are_no_kernel_values(call):
+    base = ("svm", "values", "--kernel", "precomputed", "--grid", 2, "--quiet")
+    assert call(*base, "-o", "run").code == 0
+    few = [f"1 1:{row[0]!r} 2:{row[1]!r}\n" for row in NEW.tolist()]
+    many = ["1 " + " ".join(f"{j}:0.5" for j in range(1, len(X) + 3)) + "\n"]
+    for name, lines in (("few", few), ("many", many)):
+        Path(name).write_text("".join(lines))
+        for done in (call("predict", "run", name, "--step", 1), call(*base, "--test", name, "-o", "other")):
+            assert (done.code, done.out) == (1, "") and f"in a row, and the run {len(X)} training rows" in done.err
+    Path("numbered").write_text("".join(line.replace(" ", " 0:7 ", 1) for line in few))  # zeros are left out
+    assert call("predict", "run", "numbered", "--step", 1, "-q").code == 0
+    np.save("new.npy", kernel(NEW, X))
+    done = call(*base, "--test", "new.npy", "-o", "other")
+    assert "write them to new.labels, one a line" in done.err and "--target" not in done.err
+
+
 def test_a_matrix_of_numpy_is_mapped(call):
     """The same numbers as LIBSVM's file of values; where they are read, and in which type, changes nothing."""
     np.save("K.npy", kernel(X, X))

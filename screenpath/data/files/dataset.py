@@ -68,15 +68,21 @@ class Dataset:
         columns = occurring(self.stored)
         return self if columns is None else replace(self, stored=on_columns(self.X, columns), columns=columns)
 
-    def without_numbers(self, training: bool) -> Dataset:
+    def without_numbers(self, width: int | None = None) -> Dataset:
         """Return a precomputed kernel of LIBSVM without its first column: the numbers of the rows, 1 to n in training.
+
+        New rows have values with ``width`` training rows. Those of 0 may be left out, where the number of a row tells
+        that its values are not features.
         """
-        numbers = self.X[:, [0]].toarray().ravel()
-        wrong = np.flatnonzero(training & (numbers != np.arange(1, self.n + 1)))
-        if wrong.size:
+        numbers, d = self.X[:, [0]].toarray().ravel(), self.stored.shape[1] - 1
+        wrong = np.flatnonzero(numbers != np.arange(1, self.n + 1))
+        if width is not None and (d > width or (d < width and not numbers.any())):
+            what = f"{self.source} has {d:,} values in a row, and the run {width:,} training rows"
+            raise DataError(what, "write 0:i 1:K(x, x_1) 2:K(x, x_2) ...; behind a number 0:i, zeros may be left out")
+        if wrong.size and width is None:
             what = f"{self.source}: row {wrong[0] + 1} of the precomputed kernel has the number {numbers[wrong[0]]:g}"
             raise DataError(what, "number the rows in their order: 0:1, 0:2 ...")
-        return replace(self, stored=self.X[:, 1:], width=self.stored.shape[1] - 1)
+        return replace(self, stored=self.X[:, 1:], width=d)
 
     @property
     def n(self) -> int:

@@ -46,7 +46,8 @@ def read_npy(path: str, target: str | None, labels: str = GIVEN, width: int | No
     if labels == ABSENT or (labels != GIVEN and target is None and not where.exists()):
         return Dataset(X, np.full(n, np.nan), path)
     if target is None and not where.exists():
-        raise DataError(f"{path} has no labels", f"write them to {where}, one a line, or add `target=FILE`")
+        other = ", or add `target=FILE`" if width is None else ""  # which is of the training data
+        raise DataError(f"{path} has no labels", f"write them to {where}, one a line{other}")
     if is_npy(where):
         y = _mapped(str(where))
         names = texts_of(y)
