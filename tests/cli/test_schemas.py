@@ -71,6 +71,17 @@ def test_earlier_runs():
         assert (record["schema_version"] == 2) == ("sha256" in record)
 
 
+@pytest.mark.parametrize(("model", "values"), [("quantile", "--tau-list"), ("svr", "--epsilon-list")])
+def test_paths_over_tau_and_epsilon(call, tmp_path, model, values):
+    words = (model, RUNS["svr"][1], "--c", "1", values, "0.2,0.5", "-o", "run", "--log-format", "json")
+    logged = call(*words).err.splitlines()
+    assert logged and [fault for line in logged for fault in faults("log", json.loads(line))] == []
+    assert faults("run", json.loads((tmp_path / "run" / "run.json").read_text())) == []
+    assert table_faults("steps", (tmp_path / "run" / "steps.csv").read_text()) == []
+    assert call("export", "run", "--step", "1", "-o", "model.json").code == 0
+    assert faults("export", json.loads((tmp_path / "model.json").read_text())) == []
+
+
 def test_what_commands_print_as_json(call, tmp_path):
     assert call(*RUNS["l1svm"], "-o", "run", "--quiet").code == 0
     assert faults("verify", json.loads(call("verify", "run", "--format", "json").out)) == []
