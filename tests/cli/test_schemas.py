@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import screenpath
+from screenpath.cv.run import finished_paths
 from tests.cli.conftest import ROOT
 from tests.schemas import FOLDER, faults, folder_faults, table_faults, validator
 
@@ -41,6 +43,19 @@ def test_runs_and_their_messages(run):
     lines = [json.loads(line) for line in messages.splitlines()]
     assert [fault for line in lines for fault in faults("log", line)] == []
     assert {"progress", "summary"} <= {line["event"] for line in lines}
+
+
+def test_a_run_whose_folds_are_under_way(tmp_path, monkeypatch):
+    """As another process finds it, and a later one if this is killed."""
+    found = []
+
+    def seen(*given, **more):
+        found.append(json.loads((tmp_path / "r" / "run.json").read_text()))
+        return finished_paths(*given, **more)
+
+    monkeypatch.setattr("screenpath.cv.session.finished_paths", seen)
+    screenpath.cross_validate("svm", str(TWO), grid=3, folds=3, out=tmp_path / "r", quiet=True)
+    assert found[0]["folds_certified"] is None and faults("run", found[0]) == []
 
 
 @pytest.mark.parametrize("name, entry, value", WRONG)
