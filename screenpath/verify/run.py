@@ -33,6 +33,7 @@ CHUNK = 1 << 20
 FILES = ("steps.csv", "steps.json", "steps.parquet", "coefficients.csv", "coefficients.npz", "cv.csv", "cv.json",
          "folds.csv", "bounds.csv", "gammas.csv", "rows.npz")  # fmt: skip
 FOLDED = ("cv.csv", "cv.json", "folds.csv", "bounds.csv")  # of a cross-validation: verify.folds compares them
+KEPT = "rows.npz"
 RUN, TABLE = "run.json", "step table"
 
 ROUNDED, TINY = 1e-5, 1e-11  # a part of a gap between steps, and of the primal value, that bounds on rounding may be
@@ -106,6 +107,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         covered = [f"{RUN}: {'.'.join(place)}" for place in facts]
         covered += [f"{TABLE}: {name}" for name in columns if name in known]
         uncovered += [f"{TABLE}: {name}" for name in columns if name not in known]
+        uncovered += [f"{KEPT}: all"] * (KEPT in record.get("files", {}))
         if any(entry["status"] != CERTIFIED for entry in steps):
             uncovered += [f"{TABLE}: steps that claim nothing", "coefficients: steps that claim nothing"]
     except (*UNREADABLE, ArithmeticError) as error:
@@ -127,6 +129,7 @@ def files_of(options: dict) -> list[str]:
 def _other_files(folder: Path, record: dict, files: list[str]) -> list:
     """Return the files that are there although the options have no such file: of a fact there is one file."""
     listed, own = record.get("files", {}), FOLDED if "folds" in record["options"] else ()
+    own = (*own, KEPT) if record["options"].get("keep_rows") else own
     wanted = (
         [NAME, *files] if record["status"] == tables.FINISHED else [NAME, *(f for f in files if "parquet" not in f)]
     )

@@ -63,3 +63,14 @@ def test_the_worst_place_between_steps(run, data, tmp_path):
         (run / "run.json").write_text(json.dumps({**whole, "between": {**whole["between"], name: value}}))
         seal(run)
         assert f"another {name} of the gap between steps" in verify_certificate(run).faults[0][1]
+
+
+def test_kept_rows_are_part_of_the_run_and_not_covered(data, tmp_path):
+    options = {"kernel": "rbf", "certificate": True, "c_list": [1.0, 2.0]}
+    plain.run("svm", data, keep_rows=True, out=tmp_path / "k", **options)
+    found = verify_certificate(tmp_path / "k")
+    assert found.holds and "rows.npz: all" in found.uncovered
+    plain.run("svm", data, out=tmp_path / "n", **options)
+    (tmp_path / "n" / "rows.npz").write_bytes((tmp_path / "k" / "rows.npz").read_bytes())
+    ((_, fault),) = verify_certificate(tmp_path / "n").faults
+    assert "there is rows.npz" in fault
