@@ -162,8 +162,9 @@ def totals_of(table: list, steps: list, record: dict, parameters: list) -> dict:
 
 def grid_faults(header: dict, options: dict, steps: list, complete: bool) -> list[str]:
     """Return what the parameters of the steps are otherwise than the options ask for."""
-    if "alpha" in steps[0]:  # those of a path that covers the plane follow from each other
-        return _pairs(options, steps) if options.get("eps_path") is None else []
+    if "alpha" in steps[0]:
+        covers = options.get("eps_path") is not None  # the steps follow from each other
+        return _alone(options, ["alpha", "alphas", "beta", "betas", "references"]) if covers else _pairs(options, steps)
     wanted: np.ndarray | list
     if header["model"] == "l1svm":
         values, given = [entry["lambda"] for entry in steps], options["lambda_list"]

@@ -30,6 +30,7 @@ RUNS = (
     ("sparse-svm", "three", "--betas", "2", "--alphas", "2"),
     ("sparse-svm", "two", "--beta", "0.02", "--alphas", "3", "--weights", "weights", "--coefficients", "npz"),
     ("l1svm", "two", "--scale", "standard", "--class-weight", "balanced", "--grid", "3", "--log"),
+    ("sparse-svm", "two", "--eps-path", "0.3"),
 )  # fmt: skip
 
 

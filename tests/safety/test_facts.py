@@ -174,6 +174,16 @@ def test_guarantee_of_an_eps_path_is_formed_again(copy):
     assert any("does not serve" in fault for _, fault in verify_certificate(folder).faults)
 
 
+@pytest.mark.parametrize("name", ["alpha", "alphas", "beta", "betas", "references"])
+def test_an_eps_path_of_the_plane_has_no_grid_of_its_own(copy, name):
+    folder = copy(9)
+    record = json.loads((folder / "run.json").read_text())
+    for options in (record["options"], record["identity"]):
+        options[name] = 7
+    seal(folder, record)
+    assert any(f"has the option {name}" in fault for _, fault in verify_certificate(folder).faults)
+
+
 def test_weights_that_are_lost_are_named(copy):
     folder = copy(7)
     record = json.loads((folder / "run.json").read_text())
