@@ -96,6 +96,9 @@ def _sparse_grid(model, options):
                 raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
         raise UsageError("`references` adds steps before given values of alpha", "add `alpha=VALUE`")
+    if model.base.regression and model.base.bend == 0.0:
+        what = "all targets are the same: the intercept, or w = 0, fits them with no loss at every alpha and beta"
+        raise DataError(what, "check the targets")
     given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
     if options.get("eps_path") is not None:
         return _plane(model.base, options, given)

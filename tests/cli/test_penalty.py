@@ -95,3 +95,13 @@ def test_each_penalty_has_a_default_folder_of_its_own(data, call, tmp_path):
         words = ("--grid", 2) if penalty == "l2" else ("--betas", 1)
         found = call("lad", data / "targets", "--penalty", penalty, *words, "--scale", "standard", "--quiet")
         assert found.code == 0 and (tmp_path / "runs" / f"{folder}-targets" / "run.json").exists(), found.err
+
+
+@pytest.mark.parametrize("model", ["huber", "sparse-lad", "sparse-quantile"])
+@pytest.mark.parametrize("value, intercept", [(3, "free"), (0, "none")])
+def test_targets_that_are_all_the_same_are_one_error(call, tmp_path, model, value, intercept):
+    """The size of the targets, beside the best intercept, divides the grid's ends."""
+    (tmp_path / "same").write_text("".join(f"{value} 1:{k % 7} 2:{k % 3}\n" for k in range(20)))
+    for grid in (("--alpha", 0.1, "--beta", 0.1), ("--betas", 2)):
+        done = call(model, "same", "--intercept", intercept, *grid, "-q")
+        assert (done.code, done.out) == (1, "") and "all targets are the same" in done.err
