@@ -105,7 +105,7 @@ class CvSession(Session):
         self.score, self.further = scores[0], tuple(scores[1:])
         asked = [name for name in FITTED if o[name]]
         if asked and (task != CLASSIFICATION or "classes" in self.data.labels):
-            what = "several" if task == CLASSIFICATION else "no"
+            what = "several" if task == CLASSIFICATION else "none"
             raise UsageError(f"`{asked[0]}` is between two labels, and this run has {what}", "leave it out")
         self.drawn = self.splits = self.draw(task, raw.groups)
         if o["part"] is not None:
