@@ -47,6 +47,9 @@ UNREADABLE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError, csv.Error,
 )  # fmt: skip
 AGAIN = "write the model file again"
+PRODUCTS = "MatMul", "Gemm"  # of ONNX
+NO_LINEAR = "is no linear model of the rows as they are"
+FOR_KERNELS = "certify one without scaling; behind a kernel LIBSVM's model file, as `to=libsvm` of export writes it"
 COLUMNS = "write lines of feature,value below such a header: the number from 1 (0 is the intercept) or the name"
 
 
@@ -252,7 +255,11 @@ def places_of(name: str, vectors, rows, sides, wanted) -> np.ndarray:
 def _json(path: str, text: str) -> Foreign:
     """Read ``{"weights": [...], "intercept": b, "labels": [...]}``, or what ``screenpath export --to json`` writes."""
     found = json.loads(text)
+    if "kernel" in found or found.get("rows") == "l2":
+        raise DataError(f"{path} {NO_LINEAR}", FOR_KERNELS)
     blocks, labels = found["weights"], found.get("labels") or ()
+    if isinstance(blocks[0], dict) and "pair" in blocks[0]:
+        raise DataError(f"{path} has weights for each pair of labels", "certify LIBSVM's model of these pairs")
     if not isinstance(blocks[0], dict):
         blocks = [{"values": blocks, "features": range(1, len(blocks) + 1), "intercept": found.get("intercept", 0.0)}]
     elif len(blocks) > 1:
@@ -303,7 +310,9 @@ def _onnx(path: str, content: bytes) -> Foreign:
             labels = given.get("classlabels_ints") or [one.decode() for one in given.get("classlabels_strings", ())]
             if len(labels) == 2:  # the first of two rows is the negative of the second, that of the second label
                 weights, intercepts, labels = weights[-1:], intercepts[-1:], labels[::-1]
-        elif node.op_type in ("MatMul", "Gemm"):
+        elif node.op_type in PRODUCTS:
+            if sum(one.op_type in PRODUCTS or rows in one.input for one in model.graph.node) > 1:
+                break  # a kernel, or a layer: what becomes of the products is not linear in the rows
             weights = np.atleast_2d(arrays[0].T if not given.get("transB") else arrays[0]).astype(float)
             after = [one for one in model.graph.node if one.op_type == "Add" and node.output[0] in one.input]
             arrays += [constants[name] for one in after[:1] for name in one.input if name in constants]
@@ -314,7 +323,7 @@ def _onnx(path: str, content: bytes) -> Foreign:
         else:
             break
         return Foreign(path, weights, intercepts, names_of(labels), features=features)
-    raise DataError(f"{path} is no linear model of the rows as they are", "certify one without scaling and kernel")
+    raise DataError(f"{path} {NO_LINEAR}", FOR_KERNELS)
 
 
 # -- fitted estimators ------------------------------------------------------------------------------------------------

@@ -100,6 +100,36 @@ def test_onnx_of_other_makers(data, call):
     assert done.code == 1 and "no linear model of the rows as they are" in done.err
 
 
+@pytest.mark.parametrize("words", [("--kernel", "rbf"), ("--kernel", "linear"), ("--scale", "l2")])
+@pytest.mark.parametrize("form", ["json", "onnx"])
+def test_support_vectors_are_no_weights(data, call, words, form):
+    """The first product of such a graph is with the support vectors; weights for rows of norm 1 are not for others."""
+    if form == "onnx":
+        pytest.importorskip("onnx", reason="needs onnx (extra: onnx)")
+    assert call("svm", data, "--c", 1, *words, "-o", "run", "-q").code == 0
+    assert call("export", "run", "-o", f"m.{form}").code == 0
+    done = call("certify", "svm", data, "--weights", f"m.{form}", "--c", 1, "--intercept", "free")
+    assert (done.code, done.out) == (1, "") and "no linear model of the rows as they are" in done.err
+
+
+def test_a_network_is_no_linear_model(data, call):
+    onnx = pytest.importorskip("onnx", reason="needs onnx (extra: onnx)")
+    made, kinds = onnx.helper, onnx.TensorProto
+    nodes = [made.make_node(*node) for node in (("MatMul", ["X", "A"], ["H"]), ("MatMul", ["H", "B"], ["Y"]))]
+    ends = ([made.make_tensor_value_info(name, kinds.FLOAT, [None, k])] for name, k in (("X", 3), ("Y", 1)))
+    arrays = {"A": np.ones((3, 1), np.float32), "B": np.ones((1, 1), np.float32)}
+    parts = [onnx.numpy_helper.from_array(values, name) for name, values in arrays.items()]
+    onnx.save(made.make_model(made.make_graph(nodes, "m", *ends, parts)), "m.onnx")
+    done = call("certify", "svm", data, "--weights", "m.onnx", "--c", 1)
+    assert done.code == 1 and "no linear model of the rows as they are" in done.err
+
+
+def test_weights_of_pairs_are_refused_by_name(call, tmp_path):
+    (tmp_path / "m.json").write_text(json.dumps({"weights": [{"pair": "1/2", "intercept": 0.0}] * 3}))
+    done = call("certify", "svm", "m.json", "--weights", "m.json", "--c", 1)
+    assert done.code == 1 and "for each pair of labels" in done.err
+
+
 def test_libsvm_with_the_linear_kernel(data, call):
     text = "svm_type c_svc\nkernel_type {}\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel {}\nnr_sv 1 1\nSV\n"
     rows = "0.5 1:1 3:2 \n-0.5 1:-1 2:3 \n"
