@@ -224,19 +224,22 @@ class Run:
         try:
             number = int(text)
         except ValueError:
-            raise UsageError(
-                f"`step='{text}'` is not a step", f"use best, one-se, a number, or {self.parameters[0]}=VALUE"
-            ) from None
+            raise UsageError(f"`step='{text}'` is not a step", f"use best, one-se, a number, or {self._form}") from None
         for row in self.steps:
             if row["step"] == number:
                 return row
         raise UsageError(f"{self.path} has no solution of step {number}", self._existing())
 
+    @property
+    def _form(self) -> str:
+        return ",".join(f"{name}=VALUE" for name in self.parameters)
+
     def _best(self, one_se: bool = False) -> dict:
         column = self.score_column
         scored = [row for row in self.steps if column and row[column] is not None]
         if one_se and not self.cross_validated:
-            raise UsageError(f"{self.path} has no standard errors", "use `step=best`, or compute it with screenpath cv")
+            best = "use `step=best`, or " if scored else ""
+            raise UsageError(f"{self.path} has no standard errors", f"{best}compute it with screenpath cv")
         if not scored and self.cross_validated:
             raise UsageError(f"{self.path}: no step has a score of all folds yet", "continue the run with `resume`")
         if not scored:
@@ -263,8 +266,7 @@ class Run:
         if list(wanted) == ["nu"]:
             return step_of_nu(self, wanted["nu"])
         if sorted(wanted) != sorted(self.parameters):
-            form = ",".join(f"{name}=VALUE" for name in self.parameters)
-            raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {form}")
+            raise UsageError(f"`step='{text}'` does not name the parameters of {self.model}", f"write {self._form}")
 
         def distance(row):
             return max(abs(row[n] - v) / max(abs(row[n]), abs(v), 1e-300) for n, v in wanted.items())

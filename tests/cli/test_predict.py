@@ -164,6 +164,16 @@ def test_steps_that_do_not_exist(call, data):
     assert call("predict", "run", data, "--step", 0, "-o", "no/such/out.csv").code == 2
 
 
+def test_what_may_be_typed_for_a_step_is_what_the_run_has(call, data):
+    assert call("sparse-svm", data, "--betas", 1, "--alphas", 2, "--test", data, "-o", "scored").code == 0
+    assert call("svm", data, "--grid", 2, "-o", "plain").code == 0
+    done = call("predict", "scored", data, "--step", "last")
+    assert "best, one-se, a number, or alpha=VALUE,beta=VALUE" in done.err
+    assert "use --step best, or compute it with screenpath cv" in call("predict", "scored", data, "--step=one-se").err
+    done = call("predict", "plain", data, "--step", "one-se")
+    assert "compute it with screenpath cv" in done.err and "--step best" not in done.err
+
+
 def test_a_c_between_steps(call, data):
     """What rounds to a step is that step; any other C of the range is interpolated, or solved if so asked."""
     assert call("svm", data, "--grid", "20", "--out", "run").code == 0
