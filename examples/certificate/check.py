@@ -95,7 +95,7 @@ def read(content: bytes) -> tuple[dict, list]:
     need(kind == b"H" and found and found[-1][0] == b"E", "the first or the last frame is missing")
     steps: list[dict] = []
     for kind, entries in found[:-1]:
-        need(kind in (b"S", b"N"), "a frame is unknown, or not in its place")
+        need(kind in (b"S", b"N") and not header.get("one_vs_one"), "a frame is unknown, or of a pair of labels")
         need(entries["step"] == len(steps) - 2 * (kind == b"N") >= 0, "the frames are not in order")
         if kind == b"S":
             steps.append(entries | {"after": None})

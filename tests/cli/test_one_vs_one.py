@@ -8,6 +8,7 @@ from screenpath.engine import session
 from screenpath.errors import UsageError
 from screenpath.report.console import Console
 from screenpath.walk import one_vs_rest
+from tests.certificates.compare import by_fractions
 from tests.cli.conftest import libsvm_text, read_csv
 
 GRID = ("--grid", 4, "--cmin", 0.1, "--cmax", 10)
@@ -75,6 +76,8 @@ def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatc
     for name in ("certificate.bin", "coefficients.csv"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
     assert call("verify", "cut").code == 0
+    _, _, refused, _ = by_fractions((tmp_path / "cut" / "certificate.bin").read_bytes(), tmp_path / three)
+    assert "of a pair of labels" in refused
 
 
 def test_kept_rows_and_a_given_kernel_are_the_same_model(call, three, tmp_path):
