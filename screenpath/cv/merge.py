@@ -24,7 +24,7 @@ from screenpath.store.coefficients import stored_weights
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import Run, lost_coefficients, open_run
 from screenpath.store.outputs import refuse_inputs
-from screenpath.store.record import COMPLETE, FOLDS_FILE, RUNNING, WORDS, damaged, read_record
+from screenpath.store.record import COMPLETE, FOLDS_FILE, ROWS_FILE, RUNNING, WORDS, damaged, read_record
 from screenpath.verify.file import NAME
 
 # Options that list grid points, which runs may divide among them, and whether the walk takes them in falling order.
@@ -215,6 +215,8 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
         for name, text in (*plan.outputs, *(_proofs(plan) if options.get("certificate") else ())):
             folder.write_output(name, text)
+        if first.has(ROWS_FILE):  # the same in every part
+            folder.write_output(ROWS_FILE, (first.path / ROWS_FILE).read_bytes())
         folder.finish({**record, "ended": now()}, ())
     finally:
         folder.close()

@@ -259,3 +259,14 @@ def test_certificates_are_put_together(call, data, model):
     words = [word for word in words if word != "--certificate"]
     assert call(*words, data, *more, "-o", "p2", "-q", "--force").code == 0
     assert "certificate is true and false" in call("merge", "p1", "p2", "-o", "merged", "-q", "--force").err
+
+
+def test_kept_rows_are_kept(call, data, tmp_path):
+    words = ("svm", data, "--kernel", "rbf", "--keep-rows", "--certificate", "--grid", 4, "--quiet")
+    for k in (1, 2):
+        assert call(*words, "--part", f"{k}/2", "-o", f"part{k}").code == 0
+    assert call("merge", "part1", "part2", "-o", "whole").code == call("verify", "whole").code == 0
+    data.rename(tmp_path / "elsewhere")
+    asked = ("elsewhere", "--decision", "--quiet", "--step")
+    found = call("predict", "whole", *asked, 3)
+    assert (found.code, found.out) == (0, call("predict", "part2", *asked, 1).out) and found.out
