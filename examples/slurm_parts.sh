@@ -5,7 +5,8 @@
 #   sbatch --dependency=afterok:$job --wrap 'screenpath merge RESULTS/part-* -o RESULTS/whole'
 #
 # With `cv svm` in place of `svm` the parts are folds, with `sparse-svm` values of beta. Submit again after a time-out:
-# finished parts are skipped, and one that was cut short continues.
+# finished parts are skipped, and one that was cut short continues. To submit some tasks alone, say how many parts
+# there are: PARTS=8 sbatch --array=3,5 examples/slurm_parts.sh ...
 #
 #SBATCH --job-name=screenpath-parts
 #SBATCH --cpus-per-task=1
@@ -23,7 +24,8 @@ if [[ ${model[0]} == cv ]]; then
   shift
 fi
 task=$SLURM_ARRAY_TASK_ID
+parts=${PARTS:-$SLURM_ARRAY_TASK_COUNT}
 
 # `exec`: the SIGTERM that SLURM sends a minute before the end reaches screenpath itself, which keeps what is done.
-exec screenpath "${model[@]}" "$data" "$@" --part "$task/$SLURM_ARRAY_TASK_COUNT" --out "$results/part-$task" --resume \
+exec screenpath "${model[@]}" "$data" "$@" --part "$task/$parts" --out "$results/part-$task" --resume \
   --log-format json

@@ -67,12 +67,13 @@ def test_slurm_array(run, files, tmp_path):
 
 
 def test_slurm_parts(run, files, tmp_path):
-    for task in "12":
+    for task, parts in (("1", {}), ("2", {}), ("2", {"SLURM_ARRAY_TASK_COUNT": "1", "PARTS": "2"})):
         done = run(
             "bash", EXAMPLES / "slurm_parts.sh", files[0], tmp_path / "parts", "cv", "svm", "--grid", 4, "--folds", 3,
-            SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT="2",
+            SLURM_ARRAY_TASK_ID=task, **{"SLURM_ARRAY_TASK_COUNT": "2", **parts},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+    assert "complete already" in done.stderr  # a task that is submitted again alone
     done = run("screenpath", "merge", tmp_path / "parts" / "part-1", tmp_path / "parts" / "part-2", "-o", "whole")
     assert done.returncode == 0 and len(read_csv(tmp_path / "whole" / "folds.csv")) == 12, done.stderr
 
