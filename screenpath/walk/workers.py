@@ -31,6 +31,8 @@ from screenpath.walk.loop import walk
 START = "spawn"  # a forked child would inherit threads half way
 FOLLOWED = (signal.SIGINT, signal.SIGTERM)  # what they mean is for the parent to say
 MASKS = hasattr(signal, "pthread_sigmask")  # Windows has none, and no process that tracks resources
+FEWER = "memory may be short: use fewer `jobs`"
+SCRIPT = "; a Python script, which every process reads anew, calls this below `if __name__ == '__main__':`"
 SAFE_PATH = "PYTHONSAFEPATH"  # known to Python 3.11 and later
 
 
@@ -109,8 +111,8 @@ class Workers:
     leaves half a message, and everybody else waiting forever.
     """
 
-    def __init__(self, pipes: list):
-        self.pipes = pipes
+    def __init__(self, started: list):
+        self.processes, self.pipes = zip(*started, strict=True)
 
     def map(self, function, tasks):
         """Yield ``function(task)`` for each task, in their order; a process gets the next task when it is free."""
@@ -118,34 +120,36 @@ class Workers:
         todo, results = iter(enumerate(tasks)), {}
         busy: dict[Connection, int] = {}
         for pipe in self.pipes:
-            _hand_over(pipe, function, todo, busy)
+            self._hand_over(pipe, function, todo, busy)
         for rank in range(len(tasks)):
             while rank not in results:
                 for pipe in cast("list[Connection]", wait(list(busy))):
-                    with _watched():
+                    with self._watched():
                         value = pipe.recv()
                     if isinstance(value, Exception):
                         raise value
                     results[busy.pop(pipe)] = value
-                    _hand_over(pipe, function, todo, busy)
+                    self._hand_over(pipe, function, todo, busy)
             yield results.pop(rank)
 
+    @contextlib.contextmanager
+    def _watched(self):
+        try:
+            yield
+        except (EOFError, OSError):  # the other end is gone, perhaps in the middle of a message
+            ended = wait([process.sentinel for process in self.processes], 1.0)
+            for process in self.processes:
+                process.join(float(process.sentinel in ended))  # its files are closed before it has a code
+            raised = any(process.exitcode == 1 for process in self.processes)  # and was not killed
+            raise ResourceError("a worker process has died", FEWER + SCRIPT * raised) from None
 
-@contextlib.contextmanager
-def _watched():
-    try:
-        yield
-    except (EOFError, OSError):  # the other end is gone, perhaps in the middle of a message
-        raise ResourceError("a worker process has died", "memory may be short: use fewer `jobs`") from None
-
-
-def _hand_over(pipe, function, todo, busy) -> None:
-    """Send the next task, if there is one."""
-    for rank, task in todo:
-        busy[pipe] = rank
-        with _watched():
-            pipe.send((function, task))
-        return
+    def _hand_over(self, pipe, function, todo, busy) -> None:
+        """Send the next task, if there is one."""
+        for rank, task in todo:
+            busy[pipe] = rank
+            with self._watched():
+                pipe.send((function, task))
+            return
 
 
 def _serve(pipe, initializer, arguments) -> None:
@@ -200,7 +204,7 @@ def workers(jobs: int, initializer, arguments: tuple):
             with _put_off(), without_current_folder():
                 process.start()
             theirs.close()  # the end of the process ends the messages
-        yield Workers([pipe for _, pipe in started])
+        yield Workers(started)
     finally:
         # In this order: a process that waits for a task, and finds its pipe closed, has time to do something about it.
         for process, _ in started:

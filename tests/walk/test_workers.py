@@ -145,6 +145,13 @@ def test_error_of_a_task_is_raised_as_it_is(forked):
     assert not multiprocessing.active_children()
 
 
+def test_worker_that_ends_by_an_exception_names_scripts_that_begin_anew(forked, capfd):
+    """As one does that reads a script without a guard: it comes upon the same call."""
+    with pytest.raises(ResourceError, match="__main__"), parallel.workers(1, os.listdir, ("/no/such",)) as pool:
+        list(pool.map(task_of_a_worker, [1]))
+    assert "FileNotFoundError" in capfd.readouterr().err and not multiprocessing.active_children()
+
+
 @pytest.mark.parametrize("size", [0, 5_000_000])
 def test_worker_that_is_killed_between_messages_or_in_one(forked, size):
     """What does not fit into a pipe keeps its worker writing until somebody reads."""
