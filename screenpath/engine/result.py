@@ -333,8 +333,10 @@ class Result(ABC, Generic[Place]):
 
         Where only some features have a column, the others are ignored.
         """
-        if self.form is not None and set(self.form.columns) <= set(names_of(X) or ()):
-            X = encoded_like(X, self.form)
+        given, form = set(names_of(X) or ()), self.form
+        encoded = form is not None and (form.plain or given >= set(self.feature_names or ()))  # it may be so already
+        if form is not None and given and (given >= set(form.columns) or not encoded):
+            X = encoded_like(X, form)
         places = found_in(names_of(X), self.feature_names)
         gaps = self.preparation.fill is not None
         X = X if places is None else rows_of(X, places, gaps)

@@ -220,3 +220,14 @@ def test_columns_that_are_no_features(data, library, tmp_path):
         screenpath.svm_path(frame, y, drop="nam")
     with pytest.raises(UsageError, match="the data has no names"):
         screenpath.svm_path(X, y, drop="name")
+
+
+def test_a_column_that_is_missing_is_named_as_the_table_calls_it():
+    """Its features are not columns; a table that has the features themselves is read as it is."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0, 0.5], "b": [0.0, 1.0, 0.0, 2.0], "c": ["u", "v", "w", "u"]})
+    path = screenpath.svm_path(frame, [1, 2, 1, 2], grid=[1.0], one_hot="c")
+    with pytest.raises(DataError, match=r"lacks columns of the training data: b\n"):
+        path.predict(frame[["c", "a"]])
+    encoded = pandas.get_dummies(frame, prefix_sep="=", dtype=float)
+    assert path.decision_function(encoded).tolist() == path.decision_function(frame).tolist()
