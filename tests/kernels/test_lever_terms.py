@@ -25,6 +25,22 @@ def test_room_is_that_of_the_box_times_C():
     np.testing.assert_allclose(up + 0.125, C * (hi - signs * theta))
 
 
+def test_room_of_a_row_next_to_its_bound_is_not_made_by_rounding():
+    """A bit below the bound, the difference of two rounded products is up to twice the room, or where there is none."""
+    rng = np.random.default_rng(6)
+    n, C = 400, 1.0 / 3.0
+    hi, ones, zero = rng.uniform(0.5, 2.0, n), np.ones(n, dtype=np.int8), np.zeros(n)
+    theta = np.nextafter(hi, 0.0)
+    tau, slack, down, up = np.empty((4, n))
+    kernels.seen_from(kernels.Rows(zero, ones, zero, -hi, hi), kernels.Pair(zero, 1.0, theta, C, 0.0, 1.0, 0.0), tau,
+                      slack, down, up)  # fmt: skip
+    exact = [F(C) * (F(h) - F(t)) for h, t in zip(hi.tolist(), theta.tolist(), strict=True)]
+    limit = 1 + F(2) ** -52
+    assert all(F(u) <= limit * e for u, e in zip(up.tolist(), exact, strict=True))
+    apart = C * hi - C * theta
+    assert any(F(u) > limit * e for u, e in zip(apart.tolist(), exact, strict=True))
+
+
 @pytest.mark.parametrize("n", [40, 300])
 def test_the_foremost_rows_are_those_of_the_largest_numbers_with_room(n):
     rng = np.random.default_rng(n)

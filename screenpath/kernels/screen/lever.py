@@ -71,9 +71,9 @@ def seen_from(rows, pair, tau, slack, down, up):
     for i in range(at(tau.size)):
         tau[i] = kinks[i] - signs[i] * (factor * products[i])
         slack[i] = rounding * (norms[i] * size + abs(kinks[i]))
-        value = C * (signs[i] * theta[i])
-        down[i] = value - C * lo[i] - off
-        up[i] = C * hi[i] - value - off
+        value = signs[i] * theta[i]
+        down[i] = C * (value - lo[i]) - off  # no difference of products, whose rounding may be more than the room
+        up[i] = C * (hi[i] - value) - off
 
 
 @kernel
@@ -171,8 +171,8 @@ def _candidates(rows, pair, tau, least, cuts, start, stop):
     """Return how many rows may be among the foremost of either side, those beyond ``cuts``."""
     (_, signs, _, lo, hi), (_, _, theta, C, off, _, _), count = rows, pair, 0.0
     for i in range(at(start), at(stop)):
-        value = C * (signs[i] * theta[i])
-        up, down = C * hi[i] - value - off, value - C * lo[i] - off
+        value = signs[i] * theta[i]
+        up, down = C * (hi[i] - value) - off, C * (value - lo[i]) - off
         count += 1.0 if ((tau[i] > cuts[0]) & (up > least)) | ((-tau[i] > cuts[1]) & (down > least)) else 0.0
     return count
 
@@ -199,11 +199,11 @@ def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, o
         if _candidates(rows, pair, tau, least, cuts, s, e) == 0.0:
             continue
         for i in range(s, e):
-            value = C * (signs[i] * theta[i])
-            if C * hi[i] - value - off > least and tau[i] > cuts[0]:
+            value = signs[i] * theta[i]
+            if C * (hi[i] - value) - off > least and tau[i] > cuts[0]:
                 counts[0] = _insert(i, tau[i], upper, highest, counts[0])
                 cuts[0] = highest[FEWER - 1] if counts[0] == FEWER else -np.inf
-            if value - C * lo[i] - off > least and -tau[i] > cuts[1]:
+            if C * (value - lo[i]) - off > least and -tau[i] > cuts[1]:
                 counts[1] = _insert(i, -tau[i], lower, lowest, counts[1])
                 cuts[1] = lowest[FEWER - 1] if counts[1] == FEWER else -np.inf
     for h in range(2):
@@ -214,9 +214,9 @@ def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, o
         own, slack, room = np.empty(m), np.empty(m), np.empty(m)
         for r in range(m):
             i = listed[h, r]
-            value = C * (signs[i] * theta[i])
+            value = signs[i] * theta[i]
             own[r], slack[r] = tau[i], rounding * (norms[i] * extent + abs(kinks[i]))
-            room[r] = C * hi[i] - value - off if h == 0 else value - C * lo[i] - off
+            room[r] = C * (hi[i] - value if h == 0 else value - lo[i]) - off
         lever_weights(own, slack, room, sizes, sharing, side, rounding, offsets[h : h + 1], weights[h : h + 1])
     return counts[0], counts[1]
 
