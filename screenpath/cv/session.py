@@ -95,7 +95,8 @@ class CvSession(Session):
         alone = {**o, "scheduler": None, "folds_at_once": o["jobs"]}
         self.take(load.load_training(self.spec, alone, self.console.say, raw))
         self.ids = raw.ids
-        sparse = self.data.rows.sparse or self.spec.rows is not None or o["missing"] is not None or in_force()
+        sparse = self.data.rows.sparse or self.spec.rows is not None
+        sparse = sparse or o["missing"] not in (None, "error", "drop") or in_force()
         X = raw.X if sparse else raw.X.toarray()  # what folds are cut from: once, where there is memory
         self.samples = Samples(X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION

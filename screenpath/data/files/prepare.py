@@ -104,10 +104,10 @@ class Preparation:
         w = coefficients if self.scale is None else coefficients * self.scale
         return np.append(w, constant / self.bias) if self.bias else w
 
-    def apply(self, X):
+    def apply(self, X, out=None):
         """Return model rows for data in the file's units; ``X`` is not changed.
 
-        Sparse rows share arrays with ``X`` if these are equal.
+        Sparse rows share arrays with ``X`` if these are equal. ``out`` may have room for dense ones without a bias.
         """
         X = completed(X, self.fill)
         if sp.issparse(X):
@@ -117,9 +117,9 @@ class Preparation:
         if self.kind == "l2":
             X = X / _norms(X)[:, None]
         if self.shift is not None:
-            X = X - self.shift
+            X = np.subtract(X, self.shift, out=out)
         if self.scale is not None:
-            X = X / self.scale
+            X = np.divide(X, self.scale, out=out)
         return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
 
     def _sparse(self, X):
@@ -333,8 +333,11 @@ def prepare(
             return X.toarray(order="C"), preparation
     prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
     for start, block in _dense_blocks(X):
+        place = prepared[start : start + len(block)]
         with np.errstate(over="ignore"):  # as above
-            prepared[start : start + len(block)] = preparation.apply(block)
+            made = preparation.apply(block, place if dtype == np.float64 and not bias else None)
+            if made is not place:
+                place[:] = made
     return prepared, preparation
 
 
