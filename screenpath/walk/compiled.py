@@ -83,6 +83,16 @@ def _shared(rows) -> bool:
     return rows.threads > 1 and can_share() and rows.size >= SHARED
 
 
+class FixedGrid(list):
+    """Parameters that are known before the walk, as Python's own floats, whose arithmetic is faster than an array's."""
+
+    grows = False
+
+    @property
+    def high(self):
+        return max(self)
+
+
 class CompiledWalk:
     """Walks the steps of one grid; ``aim`` is the relative gap of the reduced problems."""
 
@@ -227,7 +237,7 @@ class CompiledWalk:
 
     def smaller(self, model, points: list, options, aim: float) -> CompiledWalk:
         """Return a walk on some of the rows, in memory."""
-        return CompiledWalk(model, type(self.grid)(points), self.screening, options, aim)
+        return CompiledWalk(model, FixedGrid(points), self.screening, options, aim)
 
     def _workspace(self, blocks: int) -> tuple:
         rows, size, more = self.model.rows, self.model.size, 0 if self.free is None else 1

@@ -24,7 +24,7 @@ from screenpath.screen.base import PathScreening
 from screenpath.screen.box import disproved, pair_region
 from screenpath.solve.base import Pulse, Solver
 from screenpath.walk import step as steps
-from screenpath.walk.compiled import CompiledWalk, can_compile
+from screenpath.walk.compiled import CompiledWalk, FixedGrid, can_compile
 from screenpath.walk.point import CLOSER, MARGIN, MAX_ROUNDS, solve_point
 
 RULE = "rule_"  # marks a rule's own state among the arrays of a checkpoint
@@ -32,16 +32,6 @@ FAR = 1e-2  # the far end serves every point: it is solved to this part of the t
 SHARPER = 0.01  # an audit's unscreened solve aims at this fraction of the path's tolerance
 OBJECTIVE_ROUNDING = 1e-12  # relative; by this much two intervals [dual, primal] may miss each other by rounding
 AUDITED = ("unsafe", "audit_rel_gap")  # columns of an audit
-
-
-class FixedGrid(list):
-    """Parameters that are known before the walk, as Python's own floats, whose arithmetic is faster than an array's."""
-
-    grows = False
-
-    @property
-    def high(self):
-        return max(self)
 
 
 def as_grid(points) -> FixedGrid | EpsilonGrid:

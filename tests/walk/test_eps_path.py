@@ -77,6 +77,13 @@ def test_command_line_records_the_guarantee_and_resumes(samples, tmp_path):
     assert run([*base, "--tol", "0.1", "-o", "-"]) == 2
 
 
+def test_of_many_rows_begins_with_samples_too():
+    X, y = two_classes(9000, 5)
+    model = SVM.model(MemoryRows(X), y)
+    found = list(walk(model, EpsilonGrid(1e-2, 1.0, 0.1), parse_rule("auto"), make_solver("auto"), PathOptions(tol=1e-3)))
+    assert len(found) > 1 and all(step.status == "certified" for step, _ in found)
+
+
 def test_single_problem_from_one_reference(samples, capsys):
     data = str(samples / "wang_toy1.libsvm")
     assert run(["svm", data, "--c", "1", "--reference", "0.9", "-o", "-", "--quiet"]) == 0
