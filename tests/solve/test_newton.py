@@ -182,8 +182,8 @@ def test_a_step_that_throws_rows_over_their_kinks_is_cut_where_all_rows_are_best
     v = G.T @ alpha
     way = 4.0 * (v - old)  # down, and far too long
     w, room, team = old + way, kernels.workspace(40, 5, False), Team(kernels.table_of(1, 5), make_board(1), 0)
-    room.vectors[:] = c, lo, hi, np.ones(40), alpha, c - G @ w, G @ way
-    share, values = kernels.best_share(matrix_of(G), 40, old, w, v, room.vectors, team), []
+    room.vectors[:] = c, lo, hi, np.ones(40), alpha, c - G @ w, G @ way, np.ones(40)
+    share, values = kernels.best_share(matrix_of(G), 40, old, w, v, room, team), []
     assert 0.0 < share < 1.0
     assert w == pytest.approx(old + share * way) and room.vectors[kernels.T] == pytest.approx(c - G @ w)
     for point in (w, *(old + s * way for s in np.linspace(0.0, 1.0, 201))):

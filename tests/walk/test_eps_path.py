@@ -80,7 +80,8 @@ def test_command_line_records_the_guarantee_and_resumes(samples, tmp_path):
 def test_of_many_rows_begins_with_samples_too():
     X, y = two_classes(9000, 5)
     model = SVM.model(MemoryRows(X), y)
-    found = list(walk(model, EpsilonGrid(1e-2, 1.0, 0.1), parse_rule("auto"), make_solver("auto"), PathOptions(tol=1e-3)))
+    grid = EpsilonGrid(1e-2, 1.0, 0.1)
+    found = list(walk(model, grid, parse_rule("auto"), make_solver("auto"), PathOptions(tol=1e-3)))
     assert len(found) > 1 and all(step.status == "certified" for step, _ in found)
 
 

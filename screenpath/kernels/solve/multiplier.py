@@ -112,7 +112,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     small enough and its dual variables sum up to ``rest`` up to rounding, and the largest intercept, or part of one,
     that ``T`` has been computed from.
     """
-    X, room, d, (tol, limit, screen, errors) = unowned(X), unowned(room), w.size - 1, how
+    X, room, d, (tol, limit, screen, errors, _) = unowned(X), unowned(room), w.size - 1, how
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
     c, lo, hi, alpha, t = vectors[C], vectors[LO], vectors[HI], vectors[ALPHA], vectors[T]
     kinks, tied, size = c[:k].copy(), 0, 0.0
@@ -130,7 +130,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
         extent = max(extent, max(abs(mu), abs(rho * missing)))
         shifted(k, kinks, signs, mu, c)
         v[d] = w[d] = bias * missing
-        tight = How(TIGHT * tol, limit - iterations, screen, errors)
+        tight = How(TIGHT * tol, limit - iterations, screen, errors, True)
         done, work, count, gap, primal = minimise(X, k, offset + mu * rest, v, w, tight, bias, room, team)
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
         extent = max(extent, abs(bias * w[d]))
@@ -165,11 +165,11 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
 
 def warm_up():
     room, team = workspace(2, 3, False), alone()._replace(table=table_of(1, 3))
-    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0]]).T
+    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), np.array([1, -1])
     w = np.zeros(3)
     X, where, ends, signs = matrix_of(np.eye(2)), np.arange(2), np.ones(2), np.ones(2, dtype=np.int8)
     missing, _, free = summed(2, 0.0, -ends, ends, np.zeros(2), signs)
     share_out(X, 2, missing, free, w.copy(), where, -ends, ends, np.zeros(2), signs)
-    how = How(1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0))
+    how = How(1e-6, 9, True, Errors(1e-12, 1e-15, 0.0, 0.0), True)
     minimise_free(X, 2, 0.0, 0.0, 0.0, 1.0, w.copy(), w, how, room, team)

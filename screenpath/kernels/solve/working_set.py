@@ -152,7 +152,8 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
 def solve_near(
     X, offset, w, v, tol, sigma, limit, near, inside, H, team,
 ):  # fmt: skip
-    """Minimise the problem of a working set of signed rows; return its iterations, rows touched, and last ``sigma``.
+    """Minimise the problem of a working set of signed rows; return its iterations, rows touched, last ``sigma``, and
+    the length of all steps of ``w``.
 
     ``offset`` is ``c . alpha`` of all other rows, ``sigma`` at first the proximal parameter to begin with. ``w`` and
     ``v`` are overwritten; of ``near``, shape (7, n), ``U`` is 0, and ``PREV``, ``ALPHA`` and ``T`` hold the start and
@@ -163,7 +164,7 @@ def solve_near(
     order = d if d <= DIRECT else 0
     scratch, p = np.empty((order, order)), np.empty(d)
     members, moved = np.zeros(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
-    iterations, in_round, touched, short, cautious, step = 0, 0, 0, 0, False, 0.0
+    iterations, in_round, touched, short, cautious, step, length = 0, 0, 0, 0, False, 0.0, 0.0
     while True:
         loss, linear, ell, work = _clip_all(
             X, sigma, step, near, inside, moved, v, team
@@ -184,6 +185,7 @@ def solve_near(
         touched += n + direction(X, inside, members, moved, H, scratch, sigma, p, team)
         slope = inner(w, p) - inner(v, p)
         step = line_search(X, sigma, p, slope, slope, True, near, n, team)
+        length += step * np.sqrt(inner(p, p))
         for j in range(d):
             w[j] += step * p[j]
         iterations += 1
@@ -193,7 +195,7 @@ def solve_near(
         if short >= 2 or in_round % LONG == 0:
             sigma *= SMOOTHER
             short, cautious = 0, True
-    return iterations, touched, sigma
+    return iterations, touched, sigma, length
 
 
 @kernel(forceinline=True, leaf=True)

@@ -141,7 +141,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
-        how = How(aim, settings.limit - swept, settings.dynamic and lazy is None, errors)
+        how = How(aim, settings.limit - swept, settings.dynamic and lazy is None, errors, lazy is not None)
         if free is None:
             epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:

@@ -1,0 +1,76 @@
+"""Rows that Newton's kernel leaves unread are on the side where they were, wherever w has gone; and it says how far."""
+
+import numpy as np
+import pytest
+
+from screenpath.kernels.problem.box import Errors
+from screenpath.kernels.rows.barrier import Team, make_board
+from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.solve import margins as kernels
+from screenpath.kernels.solve.newton import How, minimise, table_of
+from tests.width import wide
+
+NOTHING = Errors(1e-12, 1e-15, 0.0, 0.0)
+
+
+def room_of(G, c, hi, w, alpha):
+    k, d = G.shape
+    room = kernels.workspace(k, d, False)
+    room.vectors[:] = c, np.zeros(k), hi, np.linalg.norm(G, axis=1), alpha, c - G @ w, np.zeros(k), np.zeros(k)
+    room.lists[kernels.WHERE], room.lists[kernels.ALIVE] = np.arange(k), np.arange(k)
+    room.marks[kernels.SIGNS] = 1
+    return room, Team(table_of(1, d), make_board(1), 0)
+
+
+def wandering(seed, norms=1.0):
+    """Move w to and fro; return rows on the wrong side, rows nearer to their kink than said, and the share read."""
+    rng = np.random.default_rng(seed)
+    G, c, w = rng.normal(size=(200, 5)), rng.normal(size=200), rng.normal(size=5)
+    room, team = room_of(G, c, np.ones(200), w, np.zeros(200))
+    room.vectors[kernels.NORMS] *= norms
+    kernels.sizes(room.vectors, 200, False, team)
+    t, due, odometer, wrong, near, read = room.vectors[kernels.T], room.vectors[kernels.DUE], 0.0, 0, 0, 0
+    for _ in range(30):
+        step = rng.normal(size=5) * 10.0 ** rng.uniform(-4.0, -1.0)
+        w, odometer = w + step, odometer + np.linalg.norm(step) * (1.0 + 1e-12)
+        read += kernels.look(matrix_of(G), 200, 0, w, 0.0, odometer, False, room, team)
+        exact, fresh = c - G @ w, room.marks[kernels.FRESH] == 1
+        assert t[fresh] == pytest.approx(exact[fresh], abs=1e-13)
+        wrong += np.count_nonzero(t * exact < 0.0)
+        near += np.count_nonzero((due - odometer) * room.vectors[kernels.NORMS] > np.abs(exact) + 1e-12)
+    kernels.look(matrix_of(G), 200, 0, w, 0.0, odometer, True, room, team)
+    assert t == pytest.approx(c - G @ w, abs=1e-13)
+    return wrong, near, read / 6000
+
+
+@pytest.mark.parametrize("seed", range(wide(20, 1000)))
+def test_unread_rows_are_on_their_side(seed):
+    wrong, near, read = wandering(seed)
+    assert wrong == near == 0 and read < 0.5
+
+
+def test_norms_that_are_too_small_are_noticed():
+    found = [wandering(seed, 0.25)[:2] for seed in range(20)]
+    assert min(sum(one) for one in zip(*found, strict=True)) > 0
+
+
+@pytest.mark.parametrize("seed", range(wide(10, 200)))
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_solve_fixes_no_row_wrongly_and_returns_products_where_they_are_asked_for(seed, exact):
+    rng = np.random.default_rng(seed)
+    G, c, hi = rng.normal(size=(400, 4)), rng.normal(size=400) + 0.5, np.full(400, 10.0 ** rng.uniform(-2.0, 1.0))
+    found = {}
+    for tol, screen in ((1e-13, False), (1e-4, True)):
+        w, alpha = np.zeros(4), np.where(c > 0.0, hi, 0.0)
+        room, team = room_of(G, c, hi, w, alpha)
+        _, touched, count, gap, primal = minimise(
+            matrix_of(G), 400, 0.0, G.T @ alpha, w, How(tol, 500, screen, NOTHING, exact), 0.0, room, team
+        )
+        found[screen] = room.vectors[kernels.ALPHA].copy(), room.lists[kernels.ALIVE, :count].copy()
+        assert gap <= tol * primal or not screen
+        if exact and not screen:
+            assert room.vectors[kernels.T] == pytest.approx(c - G @ w, abs=1e-12)
+    best, (rough, alive) = found[False][0], found[True]
+    fixed = np.setdiff1d(np.arange(400), alive)
+    assert fixed.size > 0
+    assert rough[fixed] == pytest.approx(best[fixed], abs=1e-6 * hi[0])
