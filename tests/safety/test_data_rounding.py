@@ -47,7 +47,7 @@ def test_random_scaled_problems_are_certified_for_the_numbers_of_the_data(check)
 @pytest.mark.parametrize("check", [scaled, scaled_rows])
 def test_values_that_scaling_rounds_too_much_are_noticed(monkeypatch, check):
     apply = Preparation.apply
-    monkeypatch.setattr(Preparation, "apply", lambda made, X: apply(made, X).astype(np.float32).astype(float))
+    monkeypatch.setattr(Preparation, "apply", lambda made, X, _=None: apply(made, X).astype(np.float32).astype(float))
     assert fuzz_rounding.finds(lambda claim: FALSE in claim, 80, 0, check)
 
 
@@ -69,14 +69,14 @@ def test_without_the_tails_of_the_kinks_false_certificates_are_found(monkeypatch
         return a + b, np.zeros(np.shape(a))
 
     monkeypatch.setattr("screenpath.numbers.accurate.two_sum", dropped)
-    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 3, 790, far_targets)
+    assert fuzz_rounding.finds(lambda claim: FALSE in claim, 3, 1038, far_targets)
     monkeypatch.setattr(model, "two_sum", dropped)
-    assert any(fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 3, seed, far_targets) for seed in (790, 884))
+    assert any(fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 3, seed, far_targets) for seed in (1038, 1405))
 
 
 def test_the_checker_refuses_what_the_tails_of_the_kinks_refute(monkeypatch):
     monkeypatch.setattr("screenpath.numbers.accurate.two_sum", lambda a, b: (a + b, np.zeros(np.shape(a))))
-    assert not any(fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 3, seed, far_targets) for seed in (790, 884))
+    assert not any(fuzz_rounding.finds(lambda claim: BY_BOTH in claim, 3, seed, far_targets) for seed in (1038, 1405))
 
 
 def test_kinks_are_carried_in_two_doubles():
