@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from scipy.optimize import minimize_scalar, nnls
 
 import screenpath
+from screenpath.problem import ends
 from screenpath.problem.ends import CONSTANT
+from screenpath.rows.gram import GramRows
 from tests import plain
 
 GRID = np.logspace(-5, 3, 41)
@@ -103,3 +105,26 @@ def test_numbers_whose_squares_vanish_are_no_division_by_zero():
     y = np.array([4.03e-139, 5.47e-139])
     path = screenpath.lad_path(X, y, grid=[7.85e7, 7.46e8], intercept="none", tol=1e-12)
     assert all(step.gap_target >= step.gap or step.status != "certified" for step in path.steps)
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_behind_a_kernel_sums_in_twice_the_precision_are_formed_only_where_those_of_float64_do_not_do(
+    spoiled, monkeypatch
+):
+    found, refined, sums = [], ends.refined, GramRows.precise_sums
+
+    def noted(model, *more):
+        found.append(model.rows.hasty)
+        return refined(model, *more)
+
+    def off(self, target, weights):
+        values, error = sums(self, target, weights)
+        return values * (1.0 + 1e-3 * (spoiled and self.hasty)), error
+
+    monkeypatch.setattr(ends, "refined", noted)
+    monkeypatch.setattr(GramRows, "precise_sums", off)
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(80, 4)), rng.normal(size=80)
+    path = screenpath.kernel_svm_path(X, np.sign(y), gamma=0.5, grid=np.logspace(-2, 9, 45), intercept="none")
+    assert path.certified and path.steps[-1].solver == CONSTANT and path.steps[-1].epochs == 0
+    assert True in found and (False in found) == spoiled
