@@ -152,6 +152,17 @@ def test_pair_steps_keep_the_sum_and_end_at_the_optimum(dtype):
     assert kernels.pairs(K, lo, hi, again, t, 5, 1e-9) == 0 and np.array_equal(again, beta)
 
 
+@pytest.mark.parametrize("place", [0, 127, 128, 299])
+def test_a_pair_is_the_worst_wherever_it_stands(place):
+    """Of 300 variables, whose largest violation is searched for in parts."""
+    rng = np.random.default_rng(place)
+    t, other = rng.uniform(-1.0, 1.0, 300), (place + 150) % 300
+    t[place], t[other] = 3.0, -3.0
+    beta = np.zeros(300)
+    assert kernels.pairs(np.eye(300, dtype=np.float32), -np.ones(300), np.ones(300), beta, t, 1, 0.0) == 1
+    assert np.flatnonzero(beta).tolist() == sorted((place, other)) and beta[place] == 1.0
+
+
 def test_pair_steps_stop_where_they_are_told():
     K, c, lo, hi = quadratic()
     beta, t = np.zeros(12), c.copy()

@@ -14,6 +14,7 @@ NOTHING = 1e-300  # ... and where these are 0
 SLIGHT, LEAST = np.float32(1e-7), np.float32(1e-36)  # the same, where a pair is chosen
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 FINE = np.float32(1e-3)  # violations below this are seen in smaller units
+PART = 128  # numbers whose maximum is taken at a time
 NEVER = np.float32(-1e15)  # stands for the gradient of a variable that cannot move that way
 
 
@@ -43,14 +44,20 @@ def _largest(bits):
     """Return the place of the largest number, the first of several, given the bits of float32 numbers.
 
     These are in the order of the numbers above 0, and below 0 for numbers below 0. Unlike that of numbers, their
-    maximum is one vectorised loop.
+    maximum is a loop that vectorises; the search for its place does not, and is that of one part.
     """
-    most = bits[0]
-    for k in range(bits.size):
-        most = max(most, bits[k])
-    for k in range(bits.size):
-        if bits[k] == most:
-            return k
+    most, first = bits[0], 0
+    for start in range(0, bits.size, PART):
+        part = bits[start : start + PART]
+        largest = part[0]
+        for k in range(part.size):
+            largest = max(largest, part[k])
+        if largest > most:
+            most, first = largest, start
+    part = bits[first : first + PART]
+    for k in range(part.size):
+        if part[k] == most:
+            return first + k
     return 0
 
 
