@@ -116,6 +116,7 @@ class GramRows(Counted):
             tell(self.plan.describe())
         self.touched: float = 0
         self.threads = usable_threads(threads)
+        self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square: of one solve at a time
         self._take(blocks_of(X, function, inexact))
 
     def _plan(self, max_memory) -> GramPlan:
@@ -129,7 +130,6 @@ class GramRows(Counted):
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
         self._plain = np.dtype(np.float32 if inside else np.float64)
         self._matrix: np.ndarray | None = None
-        self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square
         self.square = Square(self, self._plain)
 
     def with_gamma(self, value: float) -> GramRows:

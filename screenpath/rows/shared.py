@@ -10,7 +10,7 @@ import numpy as np
 from screenpath.data.safe.memory import free_memory, in_force
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT
-from screenpath.rows.gram import HEIGHT, GramRows
+from screenpath.rows.gram import HEIGHT, GramRows, Space
 from screenpath.rows.kernel_functions import HeldOutRows, KernelBlocks
 
 MOST = 8192  # rows: of more, active sets need a small part of the matrix
@@ -30,7 +30,7 @@ class SharedValues:
         for start in range(0, blocks.n, HEIGHT):
             stop = min(start + HEIGHT, blocks.n)
             self._exponents[start:stop, :stop] = blocks.arguments(slice(start, stop), slice(0, stop))
-        self._room = np.empty(0)  # where the parts of a fold are written
+        self._room, self.spaces = np.empty(0), (Space(), Space(), Space())  # where a fold's parts, and its copies, are
         # An exponent of a smaller gamma is as much smaller, errors included, and rounded twice more.
         self.error = (blocks.error + 4.0 * UNIT) * OUTWARD
 
@@ -61,3 +61,4 @@ class SharedValues:
         kernels.gather(values, trained, trained, own)
         kernels.gather(values, held_out, trained, test.values)
         rows.take_matrix(own, self.error)
+        rows.spaces = self.spaces
