@@ -32,6 +32,9 @@ FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
 SPARE = 1.5  # rows of a square for one in use: one that was in use before stays while there is room
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
+# A value over the least on the diagonal that counts as 0 in float32: products of such values are no normal numbers,
+# which take a hundred times as long.
+NOTHING = 2.0**-40
 FLOAT32_RANGE = 2.0**-100, 2.0**100  # of squared norms whose products float32 holds without under- or overflow
 
 
@@ -129,6 +132,7 @@ class GramRows(Counted):
         some = self.blocks.diagonal[self.blocks.diagonal > 0.0]
         inside = some.size == 0 or (some.min() > FLOAT32_RANGE[0] and some.max() < FLOAT32_RANGE[1])
         self._plain = np.dtype(np.float32 if inside else np.float64)
+        self.least = NOTHING * float(some.min(initial=1.0))
         self._matrix: np.ndarray | None = None
         self.square = Square(self, self._plain)
 
@@ -315,7 +319,7 @@ class Square:
     def part(self, slots: np.ndarray) -> np.ndarray:
         """Return a compact copy of the values between rows at these places, valid until the next one."""
         out = self.rows.spaces[0].square(slots.size, self.dtype)
-        kernels.gather(self.values, slots, slots, out)
+        kernels.gather(self.values, slots, slots, out, self.rows.least if out.itemsize == 4 else 0.0)
         return out
 
     def sum_at(self, slots: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:

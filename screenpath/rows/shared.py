@@ -58,7 +58,7 @@ class SharedValues:
             self._room = np.empty(k * (k + held_out.size))
         own = self._room[: k * k].reshape(k, k)
         test.values = self._room[k * k : k * k + k * held_out.size].reshape(held_out.size, k)
-        kernels.gather(values, trained, trained, own)
-        kernels.gather(values, held_out, trained, test.values)
+        kernels.gather(values, trained, trained, own, 0.0)
+        kernels.gather(values, held_out, trained, test.values, 0.0)
         rows.take_matrix(own, self.error)
         rows.spaces = self.spaces

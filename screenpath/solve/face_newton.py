@@ -7,9 +7,7 @@ join or leave enter through the Schur complement of a bordered system, a triangu
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 
 from screenpath.kernels.rows import gram as gram_kernels
 from screenpath.kernels.solve import smo as kernels
@@ -19,6 +17,7 @@ STEPS = 30  # of one call
 FACES = 10  # solves on ever smaller faces of the box before a step is taken
 RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
 SMALLEST, LARGEST = 1e-14, 1e-2  # ridges
+ROUGH = 5e-5  # ridges from which on a float32 factor does for a matrix in float32: in half the time
 BORDER = 0.25  # coordinates that may join or leave a factor, as a share of its own
 SLOW = 0.5  # a step that leaves more than this share of the gap is followed by one with the ridge that is due
 
@@ -127,36 +126,41 @@ class FaceNewton:
             found = self.factor.solve(Q, where, right)
             if found is not None:
                 return found
+        dtype = Q.dtype if self.ridge >= ROUGH else np.float64
         while True:
             try:
-                self.factor = factor = Factor(Q, where, self.ridge, self.space.square(where.size, np.float64))
+                self.factor = factor = Factor(Q, where, self.ridge, self.space.square(where.size, dtype))
                 return factor.solve(Q, where, right)
             except LinAlgError:
+                if dtype != np.float64:
+                    dtype = np.float64
+                    continue
                 if self.ridge >= 1.0:  # not a kernel matrix, rounded or not
                     raise
                 self.ridge = max(100.0 * self.ridge, SMALLEST)
 
 
 class Factor:
-    """Cholesky factor of ``Q + ridge`` on the coordinates ``base``, written to ``matrix``; solves on sets that differ
-    from these by a few.
+    """Cholesky factor of ``Q + ridge`` on the coordinates ``base``, written to ``matrix``, and of its type; solves on
+    sets that differ from these by a few.
 
     ``ridge`` is relative to the largest diagonal entry. If it is too small for the rounding, a LinAlgError is raised.
     """
 
     def __init__(self, Q, base, ridge, matrix):
         self.base, self.ridge = base, ridge
-        gram_kernels.gather(Q, base, base, matrix)
+        gram_kernels.gather(Q, base, base, matrix, 0.0)
         self.shift = ridge * matrix.diagonal().max()
         matrix[np.diag_indices(base.size)] += self.shift
         # The transposed is the same matrix in the order of columns that LAPACK wants.
-        self.lower, failed = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+        (potrf,), (self.trsm,) = get_lapack_funcs(("potrf",), (matrix,)), get_blas_funcs(("trsm",), (matrix,))
+        self.lower, failed = potrf(matrix.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             raise LinAlgError("the matrix and its ridge are not positive definite")
         self.at = np.full(Q.shape[0], -1, dtype=np.int64)
         self.at[base] = np.arange(base.size)
         self.known = np.full(Q.shape[0], -1, dtype=np.int64)  # which column of the border a coordinate has
-        self.border = np.empty((base.size, 0), order="F")
+        self.border = np.empty((base.size, 0), dtype=matrix.dtype, order="F")
 
     def serves(self, ridge: float) -> bool:
         """Tell whether the factor's ridge is near enough to ``ridge``."""
@@ -172,9 +176,9 @@ class Factor:
         joined, left = where[~common], self.base[gone]
         if joined.size + left.size > BORDER * self.base.size:
             return None
-        z = np.zeros((self.base.size, right.shape[1]), order="F")
+        z = np.zeros((self.base.size, right.shape[1]), dtype=self.border.dtype, order="F")
         z[at[common]] = right[common]
-        z = dtrsm(1.0, self.lower, z, lower=1, overwrite_b=1)
+        z = self.trsm(1.0, self.lower, z, lower=1, overwrite_b=1)
         x = np.empty(right.shape)
         if joined.size + left.size:
             V = self._columns(Q, joined, left)
@@ -186,7 +190,7 @@ class Factor:
             y = np.linalg.solve(S, q)
             x[~common] = y[: joined.size]
             z -= V @ y
-        z = dtrsm(1.0, self.lower, z, lower=1, trans_a=1, overwrite_b=1)
+        z = self.trsm(1.0, self.lower, z, lower=1, trans_a=1, overwrite_b=1)
         x[common] = z[at[common]]
         return x
 
@@ -195,10 +199,10 @@ class Factor:
         new_joined, new_left = joined[self.known[joined] < 0], left[self.known[left] < 0]
         new = new_joined.size + new_left.size
         if new:
-            columns = np.zeros((self.base.size, new), order="F")
-            gram_kernels.gather(Q, new_joined, self.base, columns.T)
+            columns = np.zeros((self.base.size, new), dtype=self.border.dtype, order="F")
+            gram_kernels.gather(Q, new_joined, self.base, columns.T, 0.0)
             columns[self.at[new_left], np.arange(new_joined.size, new)] = 1.0
-            columns = dtrsm(1.0, self.lower, columns, lower=1, overwrite_b=1)
+            columns = self.trsm(1.0, self.lower, columns, lower=1, overwrite_b=1)
             self.known[new_joined] = self.border.shape[1] + np.arange(new_joined.size)
             self.known[new_left] = self.border.shape[1] + np.arange(new_joined.size, new)
             self.border = np.asfortranarray(np.hstack([self.border, columns]))

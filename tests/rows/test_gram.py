@@ -127,16 +127,15 @@ def test_memory_is_told_before_it_is_taken_and_refused_with_the_figure():
     assert plan_gram(100, 8, parse_bytes(needed)).square == 100  # what the message says is enough
 
 
-def test_copies_in_float32_hold_normal_numbers_alone():
-    Q = np.array([[1.0, 1e-38, -1e-40], [2e-38, np.nan, 1e-310], [-0.5, 0.0, np.inf]])
-    order = np.array([2, 0, 1])
-    exact, rough = np.empty((3, 3)), np.empty((3, 3), dtype=np.float32)
-    for out in (exact, rough):
-        gram.kernels.gather(Q, order, order, out)
-    np.testing.assert_array_equal(exact, Q[np.ix_(order, order)])
-    kept = np.where(np.abs(exact) < np.finfo(np.float32).tiny, 0.0, exact)
-    np.testing.assert_array_equal(rough, kept.astype(np.float32))
-    assert np.count_nonzero(rough == 0.0) == 4
+def test_copies_in_float32_hold_no_values_whose_products_are_too_small_for_it():
+    X, signs, _ = problem(200)
+    rows, index = GramRows(10.0 * X, KernelFunction("rbf", 0.3), signs, 1 << 24), np.arange(200)
+    exact = rows.matrix.copy()
+    rough = rows.square.part(rows.square.slots(index)).copy()
+    assert rough.dtype == np.float32 and np.count_nonzero((exact > 0.0) & (exact < 1e-30)) > 100
+    np.testing.assert_array_equal(rough, np.where(exact < 2.0**-40, 0.0, exact).astype(np.float32))
+    assert rows.sharpen()
+    np.testing.assert_array_equal(rows.square.part(rows.square.slots(index)), exact)
 
 
 def test_plans_stay_inside_what_is_allowed():

@@ -109,18 +109,37 @@ def test_a_matrix_that_is_no_kernel_is_refused():
         face_newton.FaceNewton().solve(np.array([[1.0, 5.0], [5.0, 1.0]]), np.arange(2), np.ones((2, 1)))
 
 
-def test_a_factor_solves_on_other_coordinates():
+@pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-8), (np.float32, 2e-2)])
+def test_a_factor_solves_on_other_coordinates(dtype, close):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(60, 20))
     Q, base = A @ A.T, np.sort(rng.choice(60, 40, replace=False))
-    factor = face_newton.Factor(Q, base, 1e-3, np.empty((base.size, base.size)))
+    factor = face_newton.Factor(Q, base, 1e-3, np.empty((base.size, base.size), dtype=dtype))
+    assert factor.lower.dtype == dtype
     for left, joined in ((0, 0), (3, 0), (0, 4), (5, 5)):
         others = np.setdiff1d(np.arange(60), base)
         where = np.union1d(rng.choice(base, 40 - left, replace=False), rng.choice(others, joined, replace=False))
         right = rng.normal(size=(where.size, 2))
         expected = np.linalg.solve(Q[np.ix_(where, where)] + factor.shift * np.eye(where.size), right)
-        np.testing.assert_allclose(factor.solve(Q, where, right), expected, rtol=1e-8)
+        np.testing.assert_allclose(factor.solve(Q, where, right), expected, rtol=close, atol=close)
     assert factor.solve(Q, np.setdiff1d(np.arange(60), base), np.ones((20, 2))) is None
+
+
+def test_a_factor_is_float32_where_its_ridge_allows_it(monkeypatch):
+    A = np.random.default_rng(0).normal(size=(200, 3))
+    Q, newton, right = (A @ A.T).astype(np.float32), face_newton.FaceNewton(), np.ones((200, 1))
+
+    def dtype_at(ridge, Q):
+        newton.ridge, newton.factor = ridge, None
+        found = newton.solve(Q, np.arange(200), right)
+        np.testing.assert_allclose(Q @ found + newton.factor.shift * found, right, atol=0.02)
+        return newton.factor.lower.dtype
+
+    assert [dtype_at(ridge, Q) for ridge in (1e-2, 1e-4, 1e-6)] == [np.float32, np.float32, np.float64]
+    assert dtype_at(1e-2, Q.astype(float)) == np.float64
+    monkeypatch.setattr(face_newton, "ROUGH", 0.0)
+    low = Q - np.float32(0.5e-7 * Q.max()) * np.eye(200, dtype=np.float32)
+    assert dtype_at(2e-7, low) == np.float64 and newton.factor.ridge == 2e-7  # float32 breaks down there
 
 
 def test_members_are_those_inside_and_the_worst_of_either_side():

@@ -11,7 +11,6 @@ from screenpath.kernels.rows.unowned import unowned
 # Not to be reassociated: a sum over m rows is one of about m/4 terms, and its bound on rounding counts on that.
 ORDERED = {"contract", "nsz"}
 EPSILON = 2.3e-16
-TINY = 2.0**-126  # least normal number in float32
 UNDERFLOW = 750.0  # exp(-750) is 0
 EXP = 6.0 * 2.0**-53  # relative error of :func:`exponentials`, ...
 LOWEST = -708.0  # ... whose smallest value, of this, is a normal number
@@ -93,12 +92,8 @@ def inner(a, b):
 
 
 @kernel()
-def gather(Q, rows, columns, out):
-    """Write ``Q[rows][:, columns]`` to ``out``.
-
-    In float32, what is no normal number there becomes 0: processors take a hundred times as long for such a number.
-    """
-    least = TINY if out.itemsize == 4 else 0.0
+def gather(Q, rows, columns, out, least):
+    """Write ``Q[rows][:, columns]`` to ``out``, with 0 for values smaller than ``least``."""
     for i in range(rows.size):
         row = Q[rows[i]]
         for j in range(columns.size):
@@ -255,8 +250,8 @@ def warm_up():
         add_rows(Q, index, weights, np.zeros(2))
         add_rows_at(Q, index, weights, index, np.zeros(2))
         mirror(Q, 0, 2)
-        gather(Q, index, index, np.empty((2, 2)))
-        gather(Q, index, index, np.empty((2, 2), dtype=np.float32))
+        gather(Q, index, index, np.empty((2, 2)), 0.0)
+        gather(Q, index, index, np.empty((2, 2), dtype=np.float32), 0.0)
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
     rough_exponentials(-np.eye(2), 0.0, np.empty((2, 2), dtype=np.float32), 0)
