@@ -107,6 +107,8 @@ class GramRows(Counted):
     :class:`KernelBlocks`.
     """
 
+    where: np.ndarray | None = None  # which rows of a matrix that is shared these are
+    rough: np.ndarray | None = None  # such a matrix in float32
     hasty = False  # whether sums of float64 do where more precise ones are asked for
 
     def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, threads=1, tell=None, inexact=0.0):
@@ -119,7 +121,6 @@ class GramRows(Counted):
             tell(self.plan.describe())
         self.touched: float = 0
         self.threads = usable_threads(threads)
-        self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square: of one solve at a time
         self._take(blocks_of(X, function, inexact))
 
     def _plan(self, max_memory) -> GramPlan:
@@ -134,6 +135,7 @@ class GramRows(Counted):
         self._plain = np.dtype(np.float32 if inside else np.float64)
         self.least = NOTHING * float(some.min(initial=1.0))
         self._matrix: np.ndarray | None = None
+        self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square: of one solve at a time
         self.square = Square(self, self._plain)
 
     def with_gamma(self, value: float) -> GramRows:
@@ -142,10 +144,12 @@ class GramRows(Counted):
         found._take(self.blocks.with_gamma(value))
         return found
 
-    def take_matrix(self, matrix: np.ndarray, error: float) -> None:
-        """Use a matrix of all pairs of these rows, without signs, whose values are off by at most ``error``."""
+    def take_matrix(self, matrix: np.ndarray, error: float, rough: np.ndarray, where: np.ndarray) -> None:
+        """Use a matrix between rows, without signs, whose values are off by at most ``error``; ``rough`` are these in
+        float32, and these rows are those at ``where``.
+        """
         self.blocks.error = self.error = max(self.error, error)
-        self._matrix, self.plan = matrix, replace(self.plan, whole=True)
+        self._matrix, self.plan, self.rough, self.where = matrix, replace(self.plan, whole=True), rough, where
         self.forget()
 
     @property
@@ -159,9 +163,9 @@ class GramRows(Counted):
         return {**self.blocks.function.describe(), **kept}
 
     def forget(self) -> None:
-        """Empty the square, so that all steps start alike, whatever those before have left: little would be used again.
-        """
-        self.square = Square(self, self._plain)
+        """Empty the square where its values might depend on what was formed before: all steps start alike."""
+        if not self.blocks.steady or self.square.dtype != self._plain:
+            self.square = Square(self, self._plain)
 
     def sharpen(self) -> bool:
         """Let the square be float64 from now on; tell whether that is new."""
@@ -193,6 +197,10 @@ class GramRows(Counted):
         """Return which data rows some ``z`` are of."""
         return index % self.n if self.mirrored else index
 
+    def in_matrix(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows of the matrix some data rows are."""
+        return rows if self.where is None else self.where[rows]
+
     def folded(self, weights: np.ndarray) -> np.ndarray:
         """Return the weight of each data row in a sum of ``z``, shape (n,)."""
         signed = self.signs * weights
@@ -211,10 +219,12 @@ class GramRows(Counted):
         where = None if target is None else self.place(target)
         if not self.plan.whole:
             self._add(index, signed, where, out)
-        elif where is None:
-            kernels.add_rows(self.matrix, index, signed, out)
-        else:
-            kernels.add_rows_at(self.matrix, index, signed, where, out)
+        elif where is not None:
+            kernels.add_rows_at(self.matrix, self.in_matrix(index), signed, self.in_matrix(where), out)
+        else:  # rows in full, and of a sum what is of these rows: columns that are chosen are slower
+            whole = np.zeros(self.n if self.where is None else self.matrix.shape[1])
+            kernels.add_rows(self.matrix, self.in_matrix(index), signed, whole)
+            out = whole if self.where is None else whole[self.where]
         if target is not None:
             return out * self.signs[target]
         return (np.concatenate([out, out]) if self.mirrored else out) * self.signs
@@ -273,12 +283,12 @@ class Space:
     def __init__(self):
         self._bytes = np.empty(0, dtype=np.uint8)
 
-    def square(self, size: int, dtype, padding: int = 0) -> np.ndarray:
-        """Return room for an array of shape (size, size + padding), in that of the last one if it fits."""
-        need = size * (size + padding) * np.dtype(dtype).itemsize
+    def array(self, rows: int, columns: int, dtype) -> np.ndarray:
+        """Return room for an array of shape (rows, columns), in that of the last one if it fits."""
+        need = rows * columns * np.dtype(dtype).itemsize
         if need > self._bytes.size:
             self._bytes = np.empty(need, dtype=np.uint8)
-        return self._bytes[:need].view(dtype).reshape(size, size + padding)
+        return self._bytes[:need].view(dtype).reshape(rows, columns)
 
 
 class Square:
@@ -293,8 +303,9 @@ class Square:
         """Return the places of rows ``z``, at most ``plan.square`` of them, in ``values``, computing what is new."""
         index = self.rows.place(index)
         if self.rows.plan.whole:
-            self.values = self.rows.matrix
-            return index
+            rough = self.rows.rough if self.dtype == np.float32 else None
+            self.values = self.rows.matrix if rough is None else rough
+            return self.rows.in_matrix(index)
         wanted = np.unique(index) if self.rows.mirrored else index
         new = wanted[self._slots[wanted] < 0]
         if self._held.size + new.size > self.values.shape[0]:
@@ -311,14 +322,14 @@ class Square:
         """Forget all other rows, and make room for as many as are needed."""
         kept, size = self.part(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
         if size > self.values.shape[0]:
-            self.values = self.rows.spaces[2].square(size, self.dtype, PADDING)
+            self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
         self.values[: index.size, : index.size] = kept
         self._slots[self._held] = -1
         self._held, self._slots[index] = index, np.arange(index.size)
 
     def part(self, slots: np.ndarray) -> np.ndarray:
         """Return a compact copy of the values between rows at these places, valid until the next one."""
-        out = self.rows.spaces[0].square(slots.size, self.dtype)
+        out = self.rows.spaces[0].array(slots.size, slots.size, self.dtype)
         kernels.gather(self.values, slots, slots, out, self.rows.least if out.itemsize == 4 else 0.0)
         return out
 

@@ -22,6 +22,8 @@ SCALE = "scale"  # the gamma that suits the spread of the data
 BLOCK_BYTES = 1 << 26  # one block of kernel values while rows are computed
 DENSE_BYTES = 1 << 28  # sparse rows up to this size are made dense: BLAS is far faster than sparse products
 EXPONENT_ERROR = 1e-13  # RBF exponents that inner products give with a larger error are computed directly
+NEAR = 128.0  # largest norm of rows whose exponents are summed in float32, in units of the kernel's width
+FEW_COLUMNS = 128  # of such rows: of more, BLAS is far faster
 HIDDEN = 2.0**-900  # exceeds what underflow can hide of an inner product, over the rounding of one operation
 SHIFT_BITS = 12  # binary digits of an origin
 PRECISE_CELLS = 1 << 24  # of sums in twice the precision computed at a time
@@ -105,6 +107,7 @@ class KernelBlocks:
 
     diagonal: np.ndarray  # shape (n,): ``K(x_i, x_i)``
     sizes: np.ndarray  # shape (n,): upper bounds of ``sqrt(K(x_i, x_i))``
+    steady = False  # whether values in float32 are the same whatever others are formed with them
     error: float  # bound of the error of ``K(x_i, x_j)`` in :meth:`block`, over ``sizes_i sizes_j``
 
     def __init__(self, X, function: KernelFunction, inexact: float = 0.0):
@@ -120,6 +123,9 @@ class KernelBlocks:
     def _measure(self) -> None:
         self.diagonal, self.sizes = self.diagonal_of(self.squares), self._sizes()
         self.error = self.value_error(self._inner_error(), kernels.EXP if self.function.exponential else LIBRARY)
+        f, far = self.function, float(self.squares.max(initial=0.0))
+        near = f.gamma * far <= NEAR**2 if f.name == "rbf" else f.gamma * np.sqrt(self.d * far) <= NEAR
+        self.steady = f.exponential and (self.sparse or (self.d <= FEW_COLUMNS and bool(near)))
 
     def with_gamma(self, value: float) -> KernelBlocks:
         """Return the same rows behind the same kernel with another gamma."""
@@ -260,10 +266,18 @@ class KernelBlocks:
 
         In float32, if that is the type of ``out``, no bound on errors holds.
         """
-        if self.function.exponential and out.dtype == np.float32:
-            kernels.rough_exponentials(self.arguments(rows, columns), self.function.constant, out, first)
-        else:
+        f = self.function
+        if not f.exponential or out.dtype != np.float32:
             out[first : first + rows.size, : columns.size] = self.block(rows, columns)
+            return
+        if self.sparse or not self.steady:
+            out[first : first + rows.size, : columns.size] = self.arguments(rows, columns)
+        else:
+            unit, rbf = np.sqrt(f.gamma) if f.name == "rbf" else f.gamma, f.name == "rbf"
+            A, B = (np.zeros((index.size, -(-self.d // 4) * 4), dtype=np.float32) for index in (rows, columns))
+            A[:, : self.d], B[:, : self.d] = unit * self.X[rows], unit * self.X[columns]
+            kernels.rough_exponents(A, np.ascontiguousarray(B.T), not rbf, out, first)
+        kernels.rough_exponentials(out, first, first + rows.size, columns.size, f.constant)
 
     def arguments(self, rows, columns=None, others=None) -> np.ndarray:
         """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""
@@ -296,7 +310,7 @@ class HeldOutRows:
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
-        self.values: np.ndarray | None = None  # all kernel values, shape (m, n), where they are known
+        self.values: np.ndarray | None = None  # all kernel values, shape (n, m), where they are known
 
     @property
     def norms(self) -> np.ndarray:
@@ -310,7 +324,11 @@ class HeldOutRows:
         """
         n, intercept = self.blocks.n, coefficients[self.blocks.n :].sum(axis=0)
         if self.values is not None:
-            return self.values @ coefficients[:n] + intercept
+            sums = np.zeros((coefficients[:n].reshape(n, -1).shape[1], self.shape[0]))
+            for column, out in zip(coefficients[:n].reshape(n, -1).T, sums, strict=True):
+                support = np.flatnonzero(column)
+                kernels.add_rows(self.values, support, column[support], out)
+            return sums.T.reshape(self.shape[0], *coefficients.shape[1:]) + intercept
         support = np.flatnonzero(coefficients[:n].reshape(n, -1).any(axis=1))
         out = np.zeros((self.shape[0], *coefficients.shape[1:])) + intercept
         height = max(1, BLOCK_BYTES // (8 * max(support.size, 1)))

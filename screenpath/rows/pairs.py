@@ -82,9 +82,15 @@ class PairRows(GramRows):
     def __init__(self, shared: SharedRows, index: np.ndarray, signs: np.ndarray):
         vars(self).update(vars(shared))
         self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
+        self.where = self.rough = None  # of all rows
         self.later = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
         self.plan = replace(self.later, whole=False)
         self._take(SomeBlocks(shared.blocks, index))
+
+    def _take(self, blocks) -> None:
+        super()._take(blocks)
+        self.spaces = self.shared.spaces  # where the next pair has its square
+        self.blocks.steady = False
 
     def begin(self) -> None:
         """Take the turn: from now on the matrix may be formed. What a model asks before it are a few rows."""
@@ -114,6 +120,9 @@ class SomeBlocks(KernelBlocks):
     def block(self, rows, columns=None, others=None) -> np.ndarray:
         columns = self.index if columns is None else self.index[columns]
         return self.whole.block(self.index[rows] if others is None else rows, columns, others)
+
+    def write(self, out, rows, columns, first) -> None:
+        self.whole.write(out, self.index[rows], self.index[columns], first)
 
     def precise_sums(self, rows, support, weights) -> np.ndarray:
         return self.whole.precise_sums(self.index[rows], self.index[support], weights)

@@ -1,6 +1,6 @@
 """Values of an exponential kernel between all rows of a data set, for folds that take parts of them.
 
-Exponents are computed once for all values of gamma, the values of one gamma once for all folds: a fold copies its part.
+Exponents are computed once for all values of gamma, the values of one gamma once for all folds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST = 8192  # rows: of more, active sets need a small part of the matrix
 
 
 def may_share(n: int, processes: int) -> bool:
-    """Tell whether the values of ``n`` rows fit: exponents, values of a gamma and of a fold, for each process."""
+    """Tell whether the values of ``n`` rows fit: exponents, and the values of a gamma twice, for each process."""
     return n <= MOST and not in_force() and 3 * 8 * n * n <= free_memory() // 2 // processes
 
 
@@ -26,11 +26,13 @@ class SharedValues:
 
     def __init__(self, blocks: KernelBlocks):
         self.blocks, self._gamma, self._values = blocks, 0.0, np.empty((blocks.n, blocks.n))
+        self.rough = np.empty((blocks.n, blocks.n), dtype=np.float32)  # the same, without a bound
         self._exponents = np.zeros((blocks.n, blocks.n))  # those on and below the diagonal
         for start in range(0, blocks.n, HEIGHT):
             stop = min(start + HEIGHT, blocks.n)
             self._exponents[start:stop, :stop] = blocks.arguments(slice(start, stop), slice(0, stop))
-        self._room, self.spaces = np.empty(0), (Space(), Space(), Space())  # where a fold's parts, and its copies, are
+        # Where a fold's held-out values, and its copies, are written; new memory would be slow.
+        self._room, self.spaces = Space(), (Space(), Space(), Space())
         # An exponent of a smaller gamma is as much smaller, errors included, and rounded twice more.
         self.error = (blocks.error + 4.0 * UNIT) * OUTWARD
 
@@ -41,24 +43,19 @@ class SharedValues:
             for start in range(0, self.blocks.n, HEIGHT):
                 stop = min(start + HEIGHT, self.blocks.n)
                 part = ratio * self._exponents[start:stop, :stop]
+                self.rough[start:stop, :stop] = part
+                kernels.rough_exponentials(self.rough, start, stop, stop, function.constant)
                 kernels.exponentials(part)
                 part += function.constant
                 self._values[start:stop, :stop] = part
                 self._values[:stop, start:stop] = part.T
+            kernels.mirror(self.rough, 0, self.blocks.n)
             self._gamma = gamma
         return self._values
 
     def give(self, rows: GramRows, trained: np.ndarray, test: HeldOutRows, held_out: np.ndarray) -> None:
-        """Give the values between its rows, and between these and the held-out ones, to a fold, until the next one.
-
-        New memory would be slow, and the last fold may not have been collected yet.
-        """
-        values, k = self.values(rows.blocks.function.gamma), trained.size
-        if k * (k + held_out.size) > self._room.size:
-            self._room = np.empty(k * (k + held_out.size))
-        own = self._room[: k * k].reshape(k, k)
-        test.values = self._room[k * k : k * k + k * held_out.size].reshape(held_out.size, k)
-        kernels.gather(values, trained, trained, own, 0.0)
-        kernels.gather(values, held_out, trained, test.values, 0.0)
-        rows.take_matrix(own, self.error)
-        rows.spaces = self.spaces
+        """Give the values between its rows, and between these and the held-out ones, to a fold, until the next one."""
+        values, rows.spaces = self.values(rows.blocks.function.gamma), self.spaces
+        test.values = self._room.array(trained.size, held_out.size, np.float64)
+        kernels.gather(values, trained, held_out, test.values, 0.0)
+        rows.take_matrix(values, self.error, self.rough, trained)

@@ -129,7 +129,7 @@ class FaceNewton:
         dtype = Q.dtype if self.ridge >= ROUGH else np.float64
         while True:
             try:
-                self.factor = factor = Factor(Q, where, self.ridge, self.space.square(where.size, dtype))
+                self.factor = factor = Factor(Q, where, self.ridge, self.space.array(where.size, where.size, dtype))
                 return factor.solve(Q, where, right)
             except LinAlgError:
                 if dtype != np.float64:

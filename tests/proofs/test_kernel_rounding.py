@@ -155,7 +155,8 @@ def test_exponentials_are_within_their_bound():
 def test_rough_exponentials_are_as_good_as_float32():
     x = -np.concatenate([[0.0, 1e-30, 87.5, 800.0], 10.0 ** np.random.default_rng(9).uniform(-9.0, 1.9, 400)])
     out = np.full((3, x.size + 2), 7.0, dtype=np.float32)
-    gram_kernels.rough_exponentials(x[None], 0.25, out, 1)
+    out[1, : x.size] = x
+    gram_kernels.rough_exponentials(out, 1, 2, x.size, 0.25)
     apart = np.abs(out[1, : x.size] - (np.exp(x) + 0.25))
     assert out[1, 0] == 1.25 and apart.max() < 2.0**-22
     assert np.all(out[[0, 2]] == 7.0) and np.all(out[1, x.size :] == 7.0)

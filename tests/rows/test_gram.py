@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial
 
 from screenpath.data.safe.memory import parse_bytes
 from screenpath.errors import ResourceError, UsageError
-from screenpath.rows import gram, kernel_functions
+from screenpath.rows import gram, kernel_functions, pairs
 from screenpath.rows.gram import GramRows, plan_gram
 from screenpath.rows.kernel_functions import KernelFunction, parse_gamma
 
@@ -77,6 +77,38 @@ def test_a_square_follows_the_rows_in_use(monkeypatch, name):
         assert rows.sharpen() == (dtype == np.float32)
     rows.forget()
     assert rows.square.values.dtype == np.float32 and rows.square.values.size == 0
+
+
+@pytest.mark.parametrize("storage", ["dense", "very sparse"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_square_is_kept_where_its_values_are_alike_whatever_was_formed_before(monkeypatch, name, storage):
+    monkeypatch.setattr(gram, "HEIGHT", 16)
+    monkeypatch.setattr(gram, "WHOLE", 0)
+    monkeypatch.setattr(kernel_functions, "DENSE_BYTES", 0 if storage == "very sparse" else 1 << 28)
+    X, signs, _ = problem(200, 11)
+    X = X if storage == "dense" else sp.csr_array(X)
+    rng, kept = np.random.default_rng(2), GramRows(X, FUNCTIONS[name][0], signs, 1 << 24)
+    for size in (30, 41, 20, 90, 150, 50):
+        index, alone = np.sort(rng.choice(200, size, replace=False)), GramRows(X, FUNCTIONS[name][0], signs, 1 << 24)
+        kept.forget()
+        found = kept.square.part(kept.square.slots(index)).copy()
+        np.testing.assert_array_equal(found, alone.square.part(alone.square.slots(index)))
+        np.testing.assert_array_equal(found, found.T)
+    steady = name in ("rbf", "laplacian")
+    assert kept.blocks.steady == steady and (kept.square._held.size > 50) == steady
+    assert kept.sharpen()
+    kept.forget()
+    assert kept.square.dtype == np.float32 and kept.square._held.size == 0
+
+
+def test_rows_far_from_each_other_or_with_many_columns_are_formed_in_float64():
+    X, signs, _ = problem(50, 11)
+    function, kernel = FUNCTIONS["laplacian"]
+    for far in (X, 1e4 * X, np.hstack([X, np.zeros((50, 200))])):
+        rows, out = GramRows(far, function, signs, 1 << 24), np.empty((50, 50), dtype=np.float32)
+        rows.blocks.write(out, np.arange(50), np.arange(50), 0)
+        assert rows.blocks.steady == (far is X)
+        np.testing.assert_allclose(out, kernel(far, far), atol=1e-6)
 
 
 def test_of_few_rows_the_whole_matrix_is_kept():
@@ -167,3 +199,22 @@ def test_what_users_type():
     ):
         with pytest.raises(UsageError):
             KernelFunction(**bad)
+
+
+@pytest.mark.parametrize("most", [0, 4096])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_pair_of_labels_has_its_own_values(monkeypatch, name, most):
+    """Whether its matrix is kept or not, and also where folds have given a matrix of other rows to all labels."""
+    monkeypatch.setattr(pairs, "MOST", most)
+    X, _, _ = problem(90)
+    labels, (function, kernel) = np.arange(90) % 3, FUNCTIONS[name]
+    rows = pairs.SharedRows(X, function, labels, 1 << 24)
+    rows.take_matrix(np.eye(120), 0.0, np.eye(120, dtype=np.float32), np.arange(30, 120))
+    for first, second in ((0, 1), (1, 2)):
+        index = np.concatenate([np.flatnonzero(labels == first), np.flatnonzero(labels == second)])
+        signs = np.repeat([1.0, -1.0], 30)
+        pair, K = rows.part(index, signs), kernel(X[index], X[index])
+        pair.begin()
+        some = np.arange(5, 50)
+        np.testing.assert_allclose(pair.square.part(pair.square.slots(some)), K[5:50, 5:50], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(pair.weighted_sum(np.ones(60)), signs * (K @ signs), rtol=1e-12, atol=1e-11)

@@ -35,8 +35,10 @@ def test_values_are_within_their_bound(sparse, far):
     long = X.astype(np.longdouble)
     apart = np.square(long[:, None] - long[None]).sum(axis=2)
     for gamma in (2.0, 0.3, 1e-3):
-        off = np.abs(whole.values(gamma) - np.exp(-np.longdouble(gamma) * apart)).max()
+        values = whole.values(gamma)
+        off = np.abs(values - np.exp(-np.longdouble(gamma) * apart)).max()
         assert off <= whole.error < 1e-11
+        np.testing.assert_allclose(whole.rough, values, rtol=1e-5, atol=2e-38)
     whole._exponents *= 1.0 + 1e-6
     assert np.abs(whole.values(0.2) - np.exp(-np.longdouble(0.2) * apart)).max() > whole.error
 

@@ -4,7 +4,7 @@ recomputed from differences where those cancel; of the Laplacian kernel from dif
 
 import numpy as np
 
-from screenpath.kernels import SUMS, kernel
+from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 
@@ -52,8 +52,8 @@ def add_rows_at(Q, index, weights, columns, out):
         a, b, c, d = Q[index[k]], Q[index[k + 1]], Q[index[k + 2]], Q[index[k + 3]]
         wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for j in range(columns.size):
-            at = columns[j]
-            out[j] += wa * a[at] + wb * b[at] + wc * c[at] + wd * d[at]
+            place = columns[j]
+            out[j] += wa * a[place] + wb * b[place] + wc * c[place] + wd * d[place]
         k += 4
     while k < size:
         a, wa = Q[index[k]], weights[k]
@@ -94,11 +94,13 @@ def inner(a, b):
 @kernel()
 def gather(Q, rows, columns, out, least):
     """Write ``Q[rows][:, columns]`` to ``out``, with 0 for values smaller than ``least``."""
+    small, zero = out.dtype.type(least), out.dtype.type(0.0)
     for i in range(rows.size):
-        row = Q[rows[i]]
+        row, found = Q[rows[i]], out[i]
         for j in range(columns.size):
-            value = row[columns[j]]
-            out[i, j] = 0.0 if abs(value) < least else value
+            found[j] = row[at(columns[j])]
+        for j in range(columns.size if least > 0.0 else 0):
+            found[j] = zero if abs(found[j]) < small else found[j]
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -197,25 +199,51 @@ def exponentials(K):
             bits[j] += added[j] << 52
 
 
-@kernel(fastmath={"contract"})
-def rough_exponentials(exponents, constant, out, first):
-    """Write ``exp(x) + constant`` of values ``x <= 0``, off by some 1e-7, to the beginnings of float32 rows from
-    ``first`` on: nothing is proven by them.
+@kernel(fastmath={"contract"}, leaf=True)
+def rough_exponents(A, B, city, out, first):
+    """Write ``-||a - b||^2``, or with ``city`` ``-||a - b||_1``, of rows ``A``, shape (p, d), and columns ``B``, shape
+    (d, q), to the beginnings of float32 rows from ``first`` on.
 
-    As :func:`exponentials`, with a polynomial of degree 6 and parts of log 2 that suit float32.
+    ``d`` is a multiple of 4. Each number is summed in the same order, whatever others are formed with it.
     """
-    turns = np.empty(exponents.shape[1], dtype=np.float32)
+    width, zero = 512, np.float32(0.0)
+    for start in range(0, B.shape[1], width):
+        stop = min(start + width, B.shape[1])
+        for i in range(A.shape[0]):
+            row = out[first + i, start:stop]
+            for j in range(row.size):
+                row[j] = zero
+            for k in range(0, A.shape[1], 4):
+                p, q, r, s = A[i, at(k)], A[i, at(k + 1)], A[i, at(k + 2)], A[i, at(k + 3)]
+                P, Q = B[at(k), start:stop], B[at(k + 1), start:stop]
+                R, S = B[at(k + 2), start:stop], B[at(k + 3), start:stop]
+                if city:
+                    for j in range(row.size):
+                        row[j] = row[j] - abs(P[j] - p) - abs(Q[j] - q) - abs(R[j] - r) - abs(S[j] - s)
+                else:
+                    for j in range(row.size):
+                        e, f, g, h = P[j] - p, Q[j] - q, R[j] - r, S[j] - s
+                        row[j] = row[j] - e * e - f * f - g * g - h * h
+
+
+@kernel(fastmath={"contract"})
+def rough_exponentials(K, first, last, size, constant):
+    """Replace ``x <= 0``, the first ``size`` values of float32 rows from ``first`` to before ``last``, by
+    ``exp(x) + constant``, off by some 1e-7.
+
+    As :func:`exponentials`, with a polynomial of degree 6.
+    """
+    turns = np.empty(size, dtype=np.float32)
     added, least, more = turns.view(np.int32), np.float32(ROUGH_LOWEST), np.float32(constant)
     log2e, turn = np.float32(LOG2E), np.float32(ROUGH_TURN)
     high, low = np.float32(ROUGH_HIGH), np.float32(ROUGH_LOW)
     c6, c5, c4, c3 = np.float32(1.0 / 720.0), np.float32(1.0 / 120.0), np.float32(1.0 / 24.0), np.float32(1.0 / 6.0)
     c2, c1 = np.float32(0.5), np.float32(1.0)
-    for i in range(exponents.shape[0]):
-        given, row = exponents[i], out[first + i, : turns.size]
+    for i in range(first, last):
+        row = K[i, :size]
         bits = row.view(np.int32)
         for j in range(row.size):
-            x = np.float32(given[j])
-            x = least if x < least else x
+            x = least if row[j] < least else row[j]
             turns[j] = x * log2e + turn
             k = turns[j] - turn
             r = (x - k * high) - k * low
@@ -235,9 +263,10 @@ def mirror(K, first, stop):
     for top in range(first, stop, width):
         bottom = min(top + width, stop)
         for left in range(0, bottom, width):
-            for j in range(left, min(left + width, bottom)):
-                for i in range(max(top, j + 1), bottom):
-                    K[j, i] = K[i, j]
+            for i in range(top, bottom):
+                row = K[i, left : min(left + width, i)]
+                for j in range(row.size):
+                    K[at(left + j), at(i)] = row[j]
 
 
 def warm_up():
@@ -254,6 +283,8 @@ def warm_up():
         gather(Q, index, index, np.empty((2, 2), dtype=np.float32), 0.0)
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
-    rough_exponentials(-np.eye(2), 0.0, np.empty((2, 2), dtype=np.float32), 0)
+    rough = np.zeros((4, 4), dtype=np.float32)
+    rough_exponents(rough, rough, False, rough.copy(), 0)
+    rough_exponentials(rough, 0, 2, 2, 0.0)
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
     city_exponents(np.eye(2), 1.0, X, X)
