@@ -73,9 +73,8 @@ class Multiplied:
 
 
 def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: float) -> tuple[np.ndarray, int, float]:
-    """Return products, their updates and their error for a point that differs from a known one in a few entries.
-
-    ``spread`` is that of the new point.
+    """Return products, their updates and their error for a point that differs from a known one in a few entries,
+    whose spread is given.
     """
     error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
     return known.total + rows.sum_at(index, step), known.updates + 1, drift(known.product_error + error, spread)
@@ -224,9 +223,7 @@ class KernelModel(BoxModel):
 
     def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> tuple[np.ndarray, int, float]:
         """Return ``Q theta``, its updates and its error, from ``near`` or the reference: whichever differs in fewer
-        entries.
-
-        ``spread`` is that of ``theta``.
+        entries. ``spread`` is that of ``theta``.
         """
         if near is not None and near.updates < self.fresh_every:
             index, step = self._changes
@@ -393,18 +390,11 @@ class KernelModel(BoxModel):
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
 
     def polished(self, reference: Certificate, C: float, gap: float) -> Certificate | None:
-        """Return the pair of a constant end, more accurate; see :func:`problem.ends.refined`.
-
-        Sums in float64 come first, where rounding leaves room: those in twice the precision take far longer than all
-        else.
-        """
-        self.rows.hasty = reference.rounding < gap
+        """Return the pair of a constant end, more accurate; see :func:`problem.ends.refined`."""
+        self.rows.hasty = reference.rounding < gap  # sums in twice the precision take far longer than all else
         found = ends.refined(self, reference, C, gap)
-        if self.rows.hasty and found is not None and not found.gap < gap:
-            self.rows.hasty = False
-            found = ends.refined(self, reference, C, gap)
-        self.rows.hasty = False
-        return found
+        unmet, self.rows.hasty = self.rows.hasty and found is not None and not found.gap < gap, False
+        return ends.refined(self, reference, C, gap) if unmet else found
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""

@@ -1,7 +1,8 @@
 """Solver of a kernel model's reduced problem: an active set, and pair steps and Newton steps on its square.
 
 Each epoch takes an active set of survivors: those inside their box, and of either side those whose gradient asks most
-to leave it. Its square of kernel values is kept from epoch to epoch, in float32. On it :mod:`.active_set` brings the
+to leave it. Its square of kernel values is kept from epoch to epoch, in float32, and from step to step where its values
+are the same whatever was formed before (:attr:`KernelBlocks.steady`). On it :mod:`.active_set` brings the
 set's part of the gap down. Then the rows of the dual variables that have changed are formed in float64: the sums that
 they bring up to date say how large the gap is, correct what float32 got wrong, and are the certificate's. Stops when
 the gap of the reduced problem is at most ``tol`` times its primal value.
