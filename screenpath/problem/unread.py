@@ -15,7 +15,7 @@ from screenpath.problem.box_types import Unread
 from screenpath.rows.memory import MemoryRows
 
 MOST_EXPONENT = 300  # of a unit
-MANY = 400  # rows: fewer are read as fast as looked over
+MANY = 1000  # rows: fewer are read as fast as looked over
 VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
 STEP = 0.02  # part of w that the working set of the first step reaches
 ROWS = ("margins", "deadlines", "version")  # what changes from step to step: for each row,
