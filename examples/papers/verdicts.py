@@ -73,7 +73,7 @@ APART = (  # not of the papers' pages
 )  # fmt: skip
 BOX = (  # not of the other families
     "box", "newton", "cd", "descent", "face", "pathwise", "dome", "start", "multiplier", "working_set", "pool",
-    "survey", "preconditioner", "problem/sharp", "problem/ends",
+    "survey", "preconditioner", "problem/sharp", "problem/ends", "solve/margins",
 )  # fmt: skip
 
 
