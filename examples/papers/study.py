@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
+import hashlib
 import json
 import os
 import shlex
@@ -71,7 +72,7 @@ class Study:
         self.files: dict[str, tuple] = {}  # prepared sets by label, and the files that they were made of
         self.originals: dict[str, Path] = {}
         self.origins: dict[str, tuple] = {}
-        self.part, self.began = "", time.process_time()
+        self.part, self.began, self.before = "", time.process_time(), 0.0  # CPU seconds of what was found before
         self.draft = self.out / "draft"
         shutil.rmtree(self.draft, ignore_errors=True)
         self.draft.mkdir(parents=True)
@@ -157,7 +158,8 @@ class Study:
             self.row(label, *told)
         if build() != self.build:
             self.say("\nThe program was changed while this page was made: make it again.\n")
-        self.say(f"\nThis page took {(time.process_time() - self.began) / 60:.1f} minutes of a processor.")
+        minutes = (self.before + time.process_time() - self.began) / 60
+        self.say(f"\nThis page took {minutes:.1f} minutes of a processor.")
         record = {
             "name": self.name, "title": self.spec.title, "family": self.spec.family, "quick": self.given.quick,
             "claims": self.claims, "digests": verdicts.digests(self.spec.family),
@@ -226,15 +228,41 @@ class Study:
         target = self.out / "comparison.json"
         rules = (*plain(model), "--configurations" if model == "l1svm" else "--rules", rules)
         again = ("--repeats", self.repeats) if "--repeats" not in options else ()
-        self.run(name, "compare-rules", model, file, *rules, *options, *again, "--format", "json", "-o", target)
-        return json.loads(target.read_text(encoding="utf-8"))
+        words = ("compare-rules", model, file, *rules, *options, *again, "--format", "json", "-o", target)
+        return self.once(name, words, lambda: json.loads(target.read_text(encoding="utf-8")))
 
     def path(self, name: str, model: str, file: Path, rule: str, *options) -> list[dict]:
         """Return the step table of one path, numbers as such."""
         target = self.out / name / rule.rpartition(":")[2]
-        self.run(name, model, file, *plain(model), "--rule", rule, *options, "--coefficients", "none", "--out", target)
-        with open(target / "steps.csv", encoding="utf-8", newline="") as stream:
-            return [{key: number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
+
+        def steps():
+            with open(target / "steps.csv", encoding="utf-8", newline="") as stream:
+                return [{key: number(value) for key, value in row.items()} for row in csv.DictReader(stream)]
+
+        words = (model, file, *plain(model), "--rule", rule, *options, "--coefficients", "none", "--out", target)
+        return self.once(name, words, steps)
+
+    def once(self, label: str, words: tuple, found: Callable):
+        """Run a command and return what was ``found``; a page that was stopped takes what this build had found before.
+
+        A build with changes that are not committed keeps nothing: they might be others the next time.
+        """
+        key = hashlib.sha256("\0".join([self.build, *map(str, words)]).encode()).hexdigest()[:16]
+        kept = self.out / "found" / f"{key}.json"
+        if kept.is_file():
+            self.note(label, words)
+            seconds, rows = json.loads(kept.read_text(encoding="utf-8"))
+            self.before += seconds
+            return rows
+        began = time.process_time()
+        self.run(label, *words)
+        rows = found()
+        if " " not in self.build:
+            kept.parent.mkdir(exist_ok=True)
+            draft = kept.with_suffix(".draft")
+            draft.write_text(json.dumps([time.process_time() - began, rows]), encoding="utf-8")
+            draft.replace(kept)
+        return rows
 
     # -- tables ------------------------------------------------------------------------------------------------------
 

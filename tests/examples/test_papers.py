@@ -218,3 +218,23 @@ def test_a_table_is_of_the_verdict_of_three_quarters(reproduce):
     together = importlib.import_module("verdicts").together
     assert together(["reproduced"] * 3 + ["not", "open"]) == "reproduced"
     assert together(["reproduced", "not"]) == "direction" and together(["not"]) == "not" and together([]) == "open"
+
+
+@pytest.mark.parametrize("build", ["0123abc", "0123abc with changes"])
+def test_a_page_that_was_stopped_goes_on_where_it_was(reproduce, stand_ins, tmp_path, monkeypatch, build):
+    study = importlib.import_module("study")
+    monkeypatch.setattr(study, "build", lambda: build)
+    commands, plain = [], study.run
+    monkeypatch.setattr(study, "run", lambda words: commands.append(words[0]) or plain(words))
+    options = "wang2014", "--sets", "cadata", "--table", 3, "--grid", 5, "--sweeps", 200
+    monkeypatch.setattr(study.Study, "_finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(*options)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(study, "build", lambda: build)
+    first, commands = commands, []
+    monkeypatch.setattr(study, "run", lambda words: commands.append(words[0]) or plain(words))
+    code, page = reproduce(*options)
+    assert code == 0 and first and commands == ([] if build == "0123abc" else first)
+    assert any(line.startswith("cadata: screenpath compare-rules lad") for line in page)
