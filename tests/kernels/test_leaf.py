@@ -43,7 +43,7 @@ def returned_by(node) -> set:
 
 def test_leaves_make_no_array():
     found = dict(leaves())
-    assert {"matrix.dot", "matrix.add", "rows.four_products", "newton._look"} <= set(found)
+    assert {"matrix.dot", "matrix.add", "rows.four_products", "margins._look"} <= set(found)
     assert not {name: made for name, node in found.items() if (made := made_by(node))}
     # Nor do they return one that they were given, which numba would let pass, and whose users were then too few.
     assert not {name: given for name, node in found.items() if (given := returned_by(node))}
