@@ -26,7 +26,7 @@ from numba.core import event
 import screenpath.kernels as kernels
 
 GARBAGE = 50_000  # objects after which garbage is looked for meanwhile: what a compiler makes is mostly in use
-ANNOUNCED = "compiling the numerical kernels: 1 to 4 minutes in a first run, kept for later ones ..."
+ANNOUNCED = "compiling the numerical kernels: up to 4 minutes in a first run, kept for later ones ..."
 LOGGER = logging.getLogger("screenpath")  # where nobody has set up logging, its warnings go to stderr
 MOST = 3  # processes: what a kernel needs is compiled before it, so that more find little to do
 # `-m` and `-c` let Python import from the current folder first, where anybody's numpy.py may lie.

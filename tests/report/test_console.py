@@ -210,7 +210,7 @@ def test_the_kernel_that_is_compiled_is_named_and_no_time_left_is_promised(capsy
         activity.began -= 10.0
         assert activity.title.endswith("newton.minimise, number 2")
         assert activity.left is None and not activity.total and "left" not in activity.clocks
-    assert recorder.each is None and "1 to 4 minutes in a first run" in capsys.readouterr().err
+    assert recorder.each is None and "up to 4 minutes in a first run" in capsys.readouterr().err
 
 
 def test_a_gap_that_overflowed_is_the_worst():
