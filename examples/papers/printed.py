@@ -104,13 +104,17 @@ class SIFS(Printed):
     """Hong 2019, Algorithm 1 with rules ISS and IFS of Theorems 9 and 11, for ``sparse-svm``, many classes included."""
 
     samples, features = True, True
+    views, rows, squares = None, None, None  # of the model seen last: its rows, signed, are the same at every beta
 
     def before(self, model, reference, parameter):
         """Return the decisions: ISS and IFS in turns until neither finds more."""
-        ref, alpha = reference, parameter
-        found, rows, n, gamma = model.nothing_screened(), signed_rows(model), model.n, model.gamma
+        if self.views is not model.views:
+            self.views, self.rows = model.views, signed_rows(model)
+            self.squares = self.rows.multiply(self.rows).tocsr()
+        ref, alpha, rows, squares = reference, parameter, self.rows, self.squares
+        found, n, gamma = model.nothing_screened(), model.n, model.gamma
         known = found.duals != 0  # the pairs of a sample with its own class, which are no dual variables
-        squares, less, more = rows.multiply(rows).tocsr(), 0.5 * (ref.alpha / alpha - 1), 0.5 * (ref.alpha / alpha + 1)
+        less, more = 0.5 * (ref.alpha / alpha - 1), 0.5 * (ref.alpha / alpha + 1)
         record = []
         while True:
             open_, kept = found.duals == 0, found.keep != 0
