@@ -14,6 +14,7 @@ from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
+from screenpath.problem.intercept import Balanced
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered, distance
@@ -68,17 +69,21 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         for tries in range(TRIES):
             spread = self._spread(theta)
             found = self._updated(theta, near, near if reference is None else reference, spread)
-            if intercept is not None or tries == TRIES - 1:
+            point = self._placed(C, theta, found[0], intercept)
+            if point[1].theta is theta or intercept is not None or tries == TRIES - 1:
                 break
-            moved = self.balanced(theta, self.placed(C * found[0])[-1]).theta
-            if moved is theta:
-                break
-            near, theta = Multiplied(theta, *found), one_sided(self, moved)
-        return self._pair(C, theta, *found, spread, intercept)
+            near, theta = Multiplied(theta, *found), one_sided(self, point[1].theta)
+        return self._pair(C, theta, *found, spread, point)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float, intercept=None) -> Certificate:
-        low, high, b, t = self.placed(C * total, intercept=intercept)
-        point, off = self.balanced(theta, t), self._off(C, product_error, spread)
+    def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
+        """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
+        likely = kernels.inside(theta, self.lo, self.hi)
+        placed = self.placed(C * total, likely, intercept)
+        return placed, self.balanced(theta, placed[-1], likely)
+
+    def _pair(self, C, theta, total, updates, product_error, spread: float, point=None) -> Certificate:
+        (low, high, b, t), point = point or self._placed(C, theta, total)
+        off = self._off(C, product_error, spread)
         floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
         residue, shift, cost = self.residue(point, theta, t, off, floor)
         numbers = self._numbers(
