@@ -39,7 +39,7 @@ def behind_kernel(spec: Spec) -> Spec:
         solver=Later("solve.smo", "make_kernel_solver"),
         rows=partial(_rows, sides),
         streams=False,
-        kernel_modules=("box", "double", "gram", "precise", "smo", "start"),
+        kernel_modules=("active_set", "box", "double", "gram", "precise", "smo", "start"),
         needs=replace(KERNEL, mirrored=spec.needs is MIRRORED),
     )
 

@@ -333,12 +333,6 @@ class Square:
         kernels.gather(self.values, slots, slots, out, self.rows.least if out.itemsize == 4 else 0.0)
         return out
 
-    def sum_at(self, slots: np.ndarray, weights: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return ``sum_k weights[k] K[slots[k], target]``."""
-        out = np.zeros(target.size)
-        kernels.add_rows_at(self.values, slots, weights, target, out)
-        return out
-
 
 def plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, most: int | None = None) -> GramPlan:
     """Return how many rows are used at once, within what the limit in force leaves.

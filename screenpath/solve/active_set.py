@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from screenpath.kernels.solve import smo as kernels
+from screenpath.kernels.solve import active_set as kernels
+from screenpath.kernels.solve.smo import pairs
 from screenpath.rows.gram import Square
 from screenpath.solve.face_newton import FaceNewton
 
@@ -19,23 +20,6 @@ STEPS, LONG = 2, 100  # pair steps of a burst, for a variable: with Newton steps
 VIOLATION = 0.1  # part of the violation of optimality that a round leaves
 NEARLY = 0.75  # of the variables of the last round: a round of so many of them, and no others, takes its square
 FAR = 1e290  # ends of a box that nothing reaches
-
-
-def members(t, lo, hi, beta, room: int, most: int, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
-    """Return the variables inside their box, and ``room`` of either side: at the lower end those with the largest
-    gradients, of those above ``low``; at the upper end those with the smallest below ``high``.
-
-    At most ``most`` are returned: of too many inside, as of the others, those that ask most to move.
-    """
-    rises, falls = beta < hi, beta > lo
-    inside = np.flatnonzero(rises & falls)
-    rising, falling = np.flatnonzero(rises & ~falls & (t > low)), np.flatnonzero(falls & ~rises & (t < high))
-    if inside.size + min(rising.size, room) + min(falling.size, room) > most:
-        room, order = min(room, most // 4), np.argsort(t[inside], kind="stable")
-        inside = np.concatenate([inside[order[: most // 4]], inside[order[most // 4 :][-(most // 4) :]]])
-    rising = rising[np.argpartition(-t[rising], room)[:room]] if rising.size > room else rising
-    falling = falling[np.argpartition(t[falling], room)[:room]] if falling.size > room else falling
-    return np.sort(np.concatenate([inside, rising, falling]))
 
 
 class ActiveSet:
@@ -52,25 +36,16 @@ class ActiveSet:
         lo, hi, beta, t = self.lo, self.hi, self.beta, self.t
         W, within = np.empty(0, dtype=np.int64), np.zeros(t.size, dtype=bool)
         for _ in range(ROUNDS):
-            left, b = kernels.slack(t, lo, hi, beta, free)
-            rises, falls = t[beta < hi], t[beta > lo]
-            most, least = rises.max(initial=-np.inf if free else 0.0), falls.min(initial=np.inf if free else 0.0)
-            if left <= target or not most > least:
+            wanted, violation = kernels.violators(t, lo, hi, beta, free, target, BESIDES)
+            if not wanted.size:
                 break
-            inside = int(np.count_nonzero((beta > lo) & (beta < hi)))
-            wanted = members(t, lo, hi, beta, max(BESIDES, inside // 2) // 2, t.size, least, most)
             if wanted.size < NEARLY * W.size or not within[wanted].all():
                 W, within[:] = wanted, False
                 within[W], square = True, self.square.part(self.slots[W])
-            before = beta[W]
             part = lo[W], hi[W], beta[W], t[W]
-            self._climb(square, part, VIOLATION * (most - least), target, newton, free)
-            step = part[2] - before
-            some = np.flatnonzero(step)
-            if not some.size:
+            self._climb(square, part, VIOLATION * violation, target, newton, free)
+            if not kernels.settle(self.square.values, self.slots, W, part[2], beta, t):
                 break
-            beta[W] = part[2]
-            t -= self.square.sum_at(self.slots[W[some]], step[some], self.slots)
 
     def _climb(self, square, part, apart: float, target: float, newton: FaceNewton | None, free: bool) -> None:
         """Take bursts of pair steps on compact arrays, in place, and Newton steps between them."""
@@ -79,10 +54,10 @@ class ActiveSet:
         wider = square if free else np.pad(square, (0, 1))
         for _ in range(BURSTS):
             if free:
-                done = kernels.pairs(square, lo, hi, beta, t, limit, apart)
+                done = pairs(square, lo, hi, beta, t, limit, apart)
             else:  # another variable takes up whatever the sum changes by
                 alone = [np.append(values, end) for values, end in zip(part, (-FAR, FAR, 0.0, 0.0), strict=True)]
-                done = kernels.pairs(wider, *alone, limit, apart)
+                done = pairs(wider, *alone, limit, apart)
                 beta[:], t[:] = alone[2][:-1], alone[3][:-1]
             if done < limit:
                 break

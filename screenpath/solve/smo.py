@@ -18,12 +18,13 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as intercept_kernels
+from screenpath.kernels.solve.active_set import members
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
-from screenpath.problem.intercept import NONE, balanced_to
+from screenpath.problem.intercept import balanced_to
 from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
-from screenpath.solve.active_set import ActiveSet, members
+from screenpath.solve.active_set import ActiveSet
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
 from screenpath.solve.plugins import takes_plugins
@@ -187,7 +188,8 @@ class Run:
         t = signs * (self.kinks - self.products)[alive]
         low, high, beta = signs * r.lo[alive], signs * r.hi[alive], signs * self.alpha[alive]
         box = np.minimum(low, high), np.maximum(low, high)
-        chosen = members(t, *box, beta, self.room(t, *box, beta) if shrinking else r.size, r.rows.plan.square)
+        room = self.room(t, *box, beta) if shrinking else r.size
+        chosen = members(t, *box, beta, room, r.rows.plan.square, -np.inf, np.inf)
         index = alive[chosen]
         part = ActiveSet(r.rows.square, r.index[index], box[0][chosen], box[1][chosen], beta[chosen], t[chosen])
         part.solve(target, self.newton if newton else None, self.free)
@@ -212,19 +214,22 @@ class FreeRun(Run):
         assert reduced.free is not None
         self.freed = reduced.free
         super().__init__(reduced)
-        self.width = reduced.hi - reduced.lo
+        self.width, self.kinks = reduced.hi - reduced.lo, reduced.c - self.signs * self.freed.intercept
         self.level = float(np.where(self.signs > 0.0, reduced.hi, -reduced.lo).sum()) - self.freed.rest
+        self.slack = 4.0 * UNIT * reduced.size * float(self.width.sum())
         self.balance()
 
     # -- the intercept and the sum -------------------------------------------------------------------------------
 
     def best(self, products: np.ndarray) -> float:
         """Return the intercept that is best for products."""
-        if not self.width.any():
+        if self.slack == 0.0:
             return 0.0
-        beta, slack = self.signs * (self.reduced.c - products), 4.0 * UNIT * self.width.size * float(self.width.sum())
-        low, high = intercept_kernels.best_interval(beta, self.width, self.level, slack, NONE, np.empty((2, beta.size)))
-        return low + 0.5 * (high - low)
+        beta, room = self.signs * (self.reduced.c - products), np.empty((2, self.width.size))
+        near = intercept_kernels.inside(self.alpha, self.reduced.lo, self.reduced.hi)
+        return intercept_kernels.best_of(
+            *intercept_kernels.best_interval(beta, self.width, self.level, self.slack, near, room)
+        )
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
         """Return where products have their kinks, with the intercept that is best for them."""
@@ -235,7 +240,6 @@ class FreeRun(Run):
         r = self.reduced
         if not r.size:
             return
-        self.terms()
         free = self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
         signs = self.signs.astype(np.int8)

@@ -6,11 +6,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
+from screenpath.kernels.solve.active_set import members, settle
 from screenpath.rows import gram
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.solve import face_newton, smo
-from screenpath.solve.active_set import ActiveSet, members
+from screenpath.solve.active_set import ActiveSet
 from screenpath.solve.smo import make_kernel_solver
 from tests.conftest import two_classes
 from tests.plain import kernel_svm_path
@@ -146,8 +147,21 @@ def test_members_are_those_inside_and_the_worst_of_either_side():
     t, lo, hi = np.array([0.5, -0.2, 0.9, -3.0, 2.0, 0.1, -0.4]), np.zeros(7), np.ones(7)
     beta = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 0.0, 1.0])  # 2 is inside; 0, 1 and 5 can rise, 3, 4 and 6 fall
     for room, most, expected in ((9, 9, range(7)), (1, 9, (0, 2, 3)), (2, 9, (0, 2, 3, 5, 6)), (9, 4, (0, 2, 3))):
-        assert members(t, lo, hi, beta, room, most).tolist() == list(expected)
-    assert members(t, lo, hi, beta, 9, 9, low=0.0, high=-1.0).tolist() == [0, 2, 3, 5]
+        assert members(t, lo, hi, beta, room, most, -np.inf, np.inf).tolist() == list(expected)
+    assert members(t, lo, hi, beta, 9, 9, 0.0, -1.0).tolist() == [0, 2, 3, 5]
+    assert members(np.zeros(7), lo, hi, beta, 1, 9, -np.inf, np.inf).tolist() == [0, 2, 3]  # the first of equal ones
+    inside = members(t, lo, hi, np.full(7, 0.5), 9, 4, -np.inf, np.inf)  # a quarter of 4 from either end
+    assert inside.tolist() == [3, 4]
+
+
+def test_gradients_follow_what_has_moved():
+    rng = np.random.default_rng(0)
+    K, slots, W = np.cov(rng.normal(size=(9, 9))), np.array([7, 1, 3, 8, 0]), np.array([0, 2, 3])
+    beta, t = rng.normal(size=5), rng.normal(size=5)
+    moved, before = beta[W] + np.array([0.5, 0.0, -2.0]), (beta.copy(), t.copy())
+    assert settle(K, slots, W, moved, beta, t) and not settle(K, slots, W, moved, beta, t)
+    np.testing.assert_array_equal(beta[W], moved)
+    np.testing.assert_allclose(t, before[1] - K[np.ix_(slots, slots)] @ (beta - before[0]), atol=1e-14)
 
 
 def quadratic(m=12, seed=0):
