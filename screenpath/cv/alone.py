@@ -51,7 +51,8 @@ def without_each(task, model, certificate) -> tuple[np.ndarray, dict]:
     status = verdict(certificate, task.options["tol"])[0]
     if status == CERTIFIED and found.unproven(labels).any():
         status = OPEN
-    values = np.where(np.isfinite(found.values), found.values, of.forms[: model.rows.n])
+    instead = -of.signs[: model.rows.n] if labels else of.forms[: model.rows.n]  # a label that is not known is wrong
+    values = np.where(np.isfinite(found.values), found.values, instead)
     worst = float(found.gap.max())
     return values, {"status": status, "rel_gap": worst / of.certificate.primal if worst > 0.0 else 0.0}
 

@@ -442,13 +442,40 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
         used.setdefault(near, []).append(which[good])
         return out.status
 
-    found.how[in_bands(of, local, call)] = OPEN
+    left = in_bands(of, local, call)
+    found.how[left] = OPEN
+    parts.extend(_of_one_side(of, rows, left, found))
     whose, which, change = (np.concatenate(one) for one in zip(*parts, strict=True))
     changes = sp.csr_array((change, (whose, which % n)), shape=(rows.size, n))
     for near, some in used.items() if of.free and not of.kernel else ():  # the intercept of the rows as they are
         which = np.concatenate(some)
         found.offsets[which] -= (changes @ of.model.rows.margins(near.whole_shift()))[which]
     return changes
+
+
+def _of_one_side(of: Solution, rows: np.ndarray, left: np.ndarray, found: Removed):
+    """Write the results of removals after which a free intercept meets one class only; return the changed parts.
+
+    All dual variables are 0 then, and so is ``w``; every intercept beyond the kinks is best.
+    """
+    size, away = of.high - of.low, of.rounding.distance
+    for to in left.tolist() if of.free else ():
+        others = (np.arange(size.size) != rows[to]) & (size > 0.0)
+        side = float(np.any(of.high[others] > 0.0)) - float(np.any(of.low[others] < 0.0))
+        if side == 0.0:
+            continue
+        e = int(np.argmax(np.where(others, size, 0.0)))  # takes over the row's part in the bound
+        kink = float((side * of.signs * of.model.c)[others].max())
+        beyond = WIDE * (1.0 + abs(kink))  # so that rounding leaves no share in the gap
+        value = side * (kink + beyond)
+        lengths = of.model.norms[rows[to]] + of.model.norms[e]
+        off = 2.0 * beyond + of.errors[rows[to]] + reach(0.5 * away**2, away, size[e], lengths, 0.0)
+        low, high = sorted((value - side * off, side * np.inf))
+        found.how[to], found.values[to], found.low[to], found.high[to] = LOCAL, value, low, high
+        found.gap[to], found.distance[to] = 0.5 * away**2, np.sqrt(of.certificate.point.sqnorm)
+        found.offsets[to] = value - of.certificate.intercept
+        changed = np.flatnonzero(of.alpha)
+        yield np.full(changed.size, to), changed, -of.alpha[changed]
 
 
 def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray, rows: np.ndarray, found: Removed):

@@ -121,6 +121,7 @@ class Removals:
         theta, moved = self._moved(i, arrays["index"], arrays["theta"])
         change = theta[moved] - duals.theta[moved]
         b, size, left = self._intercept(fields, change)
+        size = size if theta.any() else 0.0  # of one class, all are 0, and nothing has to make up for their sum
         step, apart = self._step(moved, change, left)
         spare = SPARE * (1.0 + abs(b)) if self.model.free else 0.0
         reached = self.far <= UP * (self.lengths * UP * (norm_above(np.abs(step)) + TINY) + abs(b) + spare)

@@ -267,6 +267,14 @@ def test_leaving_out_each_row_is_as_many_folds_as_rows(call, tmp_path, model, in
     assert 'folds was "loo", now 10' in call("cv", model, file, "--c-list", "0.1,0.4,2", *intercept, *again).err
 
 
+def test_the_only_row_of_a_class_is_an_error_where_it_is_left_out(call, tmp_path):
+    X, _ = clouds(12, 3, seed=1)
+    (tmp_path / "one").write_text(libsvm_text(X, np.where(np.arange(12) == 3, 1.0, -1.0)))
+    assert call("cv", "svm", "one", "--c-list", "0.01,1,1000", "--folds", "loo", "--out", "run").code == 0
+    assert all(float(row["mean"]) <= 11 / 12 for row in read_csv(tmp_path / "run" / "cv.csv"))
+    assert all(row["status"] == "certified" for row in read_csv(tmp_path / "run" / "folds.csv"))
+
+
 def test_weights_of_rows_left_out(call, data, tmp_path):
     weights = 1.0 + np.arange(120) % 2
     (tmp_path / "weights").write_text("".join(f"{one}\n" for one in weights))

@@ -236,20 +236,22 @@ def test_a_band_grows_until_it_has_the_rows_that_move(monkeypatch):
     np.testing.assert_allclose(found.values, wide_band.values, rtol=0, atol=1e-9)
 
 
-def test_without_the_only_row_of_a_class_every_small_enough_intercept_is_best():
-    """Whether this row can be followed to its end hangs on the last digits of the solution: of some it is."""
-    X, rng, followed = drawn("svm", "plain", 0, True, False)[0], np.random.default_rng(0), 0
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_without_the_only_row_of_a_class_every_intercept_beyond_the_kinks_is_best(sign):
+    """Whether such a row can be followed to its end hangs on the last digits of the solution; it need not be."""
+    X, rng = drawn("svm", "plain", 0, True, False)[0], np.random.default_rng(0)
     X[7] += 2.0  # out of the others' hull: w is not 0
-    y = np.where(np.arange(30) == 7, 1.0, -1.0)
+    y = np.where(np.arange(30) == 7, sign, -sign)
     for _ in range(16):
         model = model_of("svm", "plain", X * (1.0 + 1e-13 * rng.normal(size=X.shape)), y, None, True)
-        found = removal.leave_out(removal.Solution(model, solved(model, 1.0)), np.arange(30))
-        others = np.arange(30) != 7
-        assert np.isfinite(found.low[others]).all() and np.isfinite(found.high[others]).all()
-        if not np.isnan(found.high[7]):
-            followed += 1
-            assert found.low[7] == -np.inf and found.high[7] == pytest.approx(-1.0, abs=1e-4)
-    assert followed > 0
+        of = removal.Solution(model, solved(model, 1.0))
+        found = removal.leave_out(of, np.arange(30))
+        assert np.isfinite(np.delete([found.low, found.high], 7, axis=1)).all()
+        assert (found.low, found.high)[int(sign > 0.0)][7] == pytest.approx(-sign, abs=1e-4)
+        assert (found.low, found.high)[int(sign < 0.0)][7] == -sign * np.inf
+        w = of.certificate.point.vector + (found.changes[[7]] @ X)[0]
+        assert np.abs(w).max() < 1e-9 and found.how[7] == removal.LOCAL
+        assert found.distance[7] == pytest.approx(np.linalg.norm(of.certificate.point.vector))
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])

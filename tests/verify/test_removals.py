@@ -53,6 +53,14 @@ def test_honest_ones_hold(data, tmp_path, model, options):
         assert found.removed.wrong == one.errors
 
 
+def test_the_only_row_of_a_class_is_proven_to_get_the_other_label(tmp_path):
+    (tmp_path / "svm").write_text(libsvm_text(X, np.where(np.arange(40) == 3, 1.0, -1.0)))
+    source, one = certified(tmp_path, tmp_path / "c", scale="standard")
+    found = verify_certificate(tmp_path / "c", source)
+    assert found.holds and found.removed.proven == 40 and found.removed.undecided == 0
+    assert found.removed.wrong == one.errors and one.high[3] == pytest.approx(-1.0, abs=1e-5)
+
+
 @pytest.mark.parametrize("intercept", ["free", "none"])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("size", [0.0, 1e-3, 0.1])
