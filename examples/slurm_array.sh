@@ -19,7 +19,10 @@ if (( SLURM_ARRAY_TASK_ID >= ${#files[@]} )); then
 fi
 file=${files[$SLURM_ARRAY_TASK_ID]}
 name=$(basename "$file")
+for ending in gz bz2 xz libsvm svm csv tsv txt parquet npy; do  # only these: a.x.libsvm and a.y.libsvm are two runs
+  name=${name%."$ending"}
+done
 
 # `exec`: the SIGTERM that SLURM sends a minute before the end reaches screenpath itself, which keeps finished steps.
-exec screenpath svm "$file" --grid 100 --scale maxabs --out "$results/${name%%.*}" --resume \
+exec screenpath svm "$file" --grid 100 --scale maxabs --out "$results/$name" --resume \
   --threads "${SLURM_CPUS_PER_TASK:-1}"

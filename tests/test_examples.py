@@ -1,5 +1,6 @@
 """Every example runs as its first lines say."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -64,6 +65,16 @@ def test_slurm_array(run, files, tmp_path):
         assert len(read_csv(tmp_path / "results" / f"data{k}" / "steps.csv")) == 100
     done = run("bash", script, tmp_path / "results", *files, SLURM_ARRAY_TASK_ID="3")
     assert done.returncode == 2 and "only 3 files" in done.stderr
+
+
+def test_slurm_array_has_a_folder_for_each_name(run, files, tmp_path):
+    """Endings of formats and compression are left out of it, other dots are not."""
+    text, names = files[0].read_bytes(), {"a.x.libsvm": "a.x", "a.y.libsvm.gz": "a.y"}
+    for k, (name, folder) in enumerate(names.items()):
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+        given = [tmp_path / one for one in names]
+        done = run("bash", EXAMPLES / "slurm_array.sh", tmp_path / "out", *given, SLURM_ARRAY_TASK_ID=str(k))
+        assert done.returncode == 0 and (tmp_path / "out" / folder / "steps.csv").is_file(), done.stderr
 
 
 def test_slurm_parts(run, files, tmp_path):
