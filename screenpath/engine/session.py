@@ -27,7 +27,7 @@ from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
 from screenpath.engine.path import Path, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
-from screenpath.errors import ResourceError
+from screenpath.errors import ResourceError, UsageError
 from screenpath.inputs import load
 from screenpath.inputs.test_data import load_test
 from screenpath.solve.base import Pulse
@@ -67,7 +67,6 @@ class Session:
         self.told: dict = {}  # entries that every run.json of this process shares
         self.scored: list[dict] = []  # step, parameters and test score of each step of this process
 
-    continues = True  # whether `resume` can continue such a run
     offset = 0  # points of the whole grid before those of this run
     cross_validated = False
 
@@ -196,6 +195,11 @@ class Session:
         self.continued = list((previous or {}).get("continued", ()))
         return folder
 
+    @property
+    def continues(self) -> bool:
+        """Tell whether `resume` can continue such a run."""
+        return not getattr(self.grid, "at_once", False)
+
     def folder(self) -> pathlib.Path:
         return pathlib.Path(self.options["out"]) if self.options["out"] else self.default_folder()
 
@@ -238,6 +242,8 @@ class Session:
     def restore(self, checkpoint):
         """Restore the totals of an earlier run; return the reference of its next step."""
         steps, grid = checkpoint.progress.steps, self.grid
+        if steps and not self.continues:
+            raise UsageError("a path that covers the plane cannot be resumed", "start it again (`force`)")
         try:
             earlier = Tally.restored(checkpoint.tally)
             known = not hasattr(grid, "covered")  # else it grows with the walk

@@ -36,6 +36,7 @@ class PlaneGrid:
     """
 
     grows = True  # with the walk
+    at_once = True  # it cannot be resumed: what the row of a certificate serves hangs on all of its pairs
 
     def __init__(self, model, alphas: tuple[float, float], betas: tuple[float, float], epsilon: float):
         self.model, self.alphas, self.betas, self.epsilon = model, alphas, betas, epsilon
@@ -58,11 +59,8 @@ class PlaneGrid:
     def extend(self, rank: int, certificate) -> None:
         """Add the pair after ``rank``, unless that was the last one; a data pass for all sums of the dual point.
 
-        A UsageError is raised if the gap of the certificate is too large for any way, and for a path that is resumed:
-        what its row serves is not known.
+        A UsageError is raised if the gap of the certificate is too large for any way.
         """
-        if rank != len(self._known) - 1:
-            raise UsageError("a path that covers the plane cannot be resumed", "start it again (`force`)")
         alpha, beta = certificate.at
         b = certificate.intercept if self.model.intercept else None
         full = self.model.at(beta).certify(alpha, certificate.w, certificate.theta, intercept=b)

@@ -193,6 +193,21 @@ def test_resume_names_what_differs(call, data, stop_at, monkeypatch, more, name)
     assert result.code == 1 and f"{name} was" in result.err and "--force" in result.err
 
 
+def test_a_path_that_covers_the_plane_is_left_as_it_is(call, data, stop_at, monkeypatch, tmp_path):
+    """It cannot be resumed: nothing is offered, and what is there stays readable."""
+    command = ("sparse-svm", data, "--eps-path", 0.5, "--out", "cut")
+    stop_at(signal.SIGINT, 3)
+    assert call(*command).code == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "cut").iterdir()}
+    found = call(*command, "--resume")
+    assert found.code == 2 and "cannot be resumed" in found.err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "cut").iterdir()} == before
+    found = call(*command)
+    assert found.code == 1 and "--force" in found.err and "--resume" not in found.err
+
+
 def test_resume_notices_other_data_and_version(call, data, monkeypatch):
     assert call("svm", data, *GRID, "-o", "r").code == 0
     text = data.read_text()
