@@ -27,7 +27,7 @@ class ActiveSet:
     ``index``.
     """
 
-    def __init__(self, square: Square, index, lo, hi, beta, t):
+    def __init__(self, square: Square, index, t, lo, hi, beta):
         self.square, self.slots = square, square.slots(index)
         self.lo, self.hi, self.beta, self.t = lo, hi, beta, t
 

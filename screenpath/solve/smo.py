@@ -18,7 +18,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as intercept_kernels
-from screenpath.kernels.solve.active_set import members
+from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import balanced_to
 from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
@@ -184,25 +184,17 @@ class Run:
 
     def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
         """Improve the dual on an active set, then form the rows of the dual variables that have changed."""
-        r, signs, alive = self.reduced, self.signs[self.alive], self.alive
-        t = signs * (self.kinks - self.products)[alive]
-        low, high, beta = signs * r.lo[alive], signs * r.hi[alive], signs * self.alpha[alive]
-        box = np.minimum(low, high), np.maximum(low, high)
-        room = self.room(t, *box, beta) if shrinking else r.size
-        chosen = members(t, *box, beta, room, r.rows.plan.square, -np.inf, np.inf)
+        r, alive, signs = self.reduced, self.alive, self.signs
+        known, inside, wrong = kernels.signless_part(alive, signs, self.kinks, self.products, r.lo, r.hi, self.alpha)
+        # Of either side as many as are wrong, and some who may become so.
+        room = (min(wrong, max(WRONG, 2 * inside)) + inside) // 2 + NEXT if shrinking else r.size
+        chosen = kernels.members(*known, room, r.rows.plan.square, -np.inf, np.inf)
         index = alive[chosen]
-        part = ActiveSet(r.rows.square, r.index[index], box[0][chosen], box[1][chosen], beta[chosen], t[chosen])
+        part = ActiveSet(r.rows.square, r.index[index], *known.take(chosen, axis=1))
         part.solve(target, self.newton if newton else None, self.free)
-        share = self.move(index, signs[chosen] * part.beta, True)
+        share = self.move(index, signs[index] * part.beta, True)
         if share < SHORT and not r.rows.sharpen():
             self.stuck = self.stuck or share == 0.0
-
-    def room(self, t, lo, hi, beta) -> int:
-        """Return how many of either side an active set takes: as many as are wrong, and some who may become so."""
-        low, high = beta <= lo, beta >= hi
-        inside = int(np.count_nonzero(~(low | high)))
-        wrong = int(np.count_nonzero((low & (t > 0.0)) | (high & (t < 0.0))))
-        return (min(wrong, max(WRONG, 2 * inside)) + inside) // 2 + NEXT
 
 
 class FreeRun(Run):

@@ -208,7 +208,7 @@ def test_an_active_set_is_solved_with_and_without_an_intercept(free, newton):
     X, y = two_classes(80, 4, seed=9, noise=1.5)
     rows = GramRows(X, KernelFunction("rbf", 0.3), y, 1 << 24)
     lo, hi, beta, t = np.minimum(0.0, 5.0 * y), np.maximum(0.0, 5.0 * y), np.zeros(80), y.copy()
-    part = ActiveSet(rows.square, np.arange(80), lo, hi, beta, t)
+    part = ActiveSet(rows.square, np.arange(80), t, lo, hi, beta)
     part.solve(1e-10, face_newton.FaceNewton(free=free) if newton else None, free)
     K = rbf_kernel(X, gamma=0.3)
     gap, b = kernels.slack(y - K @ part.beta, lo, hi, part.beta, free)

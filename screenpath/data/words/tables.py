@@ -5,6 +5,7 @@ machine and versions for records.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import math
@@ -199,6 +200,7 @@ def circumstances() -> dict:
     return {"machine": machine, "working_directory": os.getcwd()}
 
 
+@functools.cache  # a run reads three files for them
 def versions() -> dict:
     import platform
     from importlib.metadata import version

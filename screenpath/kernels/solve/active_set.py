@@ -56,6 +56,22 @@ def members(t, lo, hi, beta, room, most, low, high):
 
 
 @kernel
+def signless_part(rows, signs, kinks, products, lo, hi, alpha):
+    """Return gradients, both ends of the box and dual variables of some rows without their signs, shape (4, m); how
+    many are inside their box, and how many at the wrong end of it.
+    """
+    out, inside, wrong = np.empty((4, rows.size)), 0, 0
+    for k in range(rows.size):
+        i, sign = rows[k], signs[rows[k]]
+        t, one, other, beta = sign * (kinks[i] - products[i]), sign * lo[i], sign * hi[i], sign * alpha[i]
+        low, high = min(one, other), max(one, other)
+        out[0, k], out[1, k], out[2, k], out[3, k] = t, low, high, beta
+        inside += low < beta < high
+        wrong += (beta <= low and t > 0.0) or (beta >= high and t < 0.0)
+    return out, inside, wrong
+
+
+@kernel
 def violators(t, lo, hi, beta, free, target, besides):
     """Return :func:`members` for a round, at least ``besides`` beside those inside, and by how much optimality is
     violated; none if these variables' part of the gap is at most ``target``.
@@ -93,5 +109,6 @@ def warm_up():
     for free in (True, False):
         violators(one, -one, one, np.zeros(2), free, 0.0, 2)
     members(one, -one, one, np.zeros(2), 1, 2, 0.0, 0.0)
+    signless_part(place, one, one, one, -one, one, one)
     for dtype in (np.float64, np.float32):
         settle(np.eye(2, dtype=dtype), place, place, one, np.zeros(2), one.copy())
