@@ -63,8 +63,8 @@ class Kernel:
     def _numba_type_(self):  # by which kernels call each other
         return self.dispatcher._numba_type_
 
-    def __call__(self, *arguments, **named):
-        return self.dispatcher(*arguments, **named)
+    def __call__(self, *arguments):
+        return (self._dispatcher or self.dispatcher)(*arguments)
 
     def __getattr__(self, name: str):
         return getattr(self.dispatcher, name)
