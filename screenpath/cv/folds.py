@@ -14,6 +14,7 @@ from screenpath.inputs.load import read_lines
 ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part
 
 FEWER = "use `stratify` with `folds={count}` or fewer"  # what to do where a class is missing from a fold
+SPREAD, OTHER = "spread its samples over the folds", ", or use `score=accuracy`"  # where folds or groups are given
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,9 @@ class CvSession(Session):
         splits = drawing.splits_of(o, n, groups, targets)
         if task == CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES
-            drawing.check_classes(self.samples.targets, splits, everywhere, self.class_name, self.samples.weights)
+            advice = drawing.FEWER if free else drawing.SPREAD + drawing.OTHER * everywhere
+            named = self.class_name, self.samples.weights, advice
+            drawing.check_classes(self.samples.targets, splits, everywhere, *named)
         if self.samples.weights is not None:
             drawing.check_weights(self.samples.weights, splits)
         return splits

@@ -205,6 +205,16 @@ def test_one_vs_rest(call, tmp_path):
     assert call("predict", "cv", path, "--step", "best").code == 0
 
 
+def test_given_folds_that_lack_a_class_are_told_apart_from_drawn_ones(call, tmp_path):
+    """`--stratify` and `--folds` are refused beside them: the advice must do without."""
+    (tmp_path / "data").write_text("".join(f"{k % 2} 1:{k % 7} 2:{k % 3}\n" for k in range(20)))
+    (tmp_path / "folds").write_text("".join(f"{k % 2 if k < 10 else 2}\n" for k in range(20)))
+    command = ("cv", "svm", "data", "--fold-file", "folds", "--grid", 2, "--out", "run")
+    found = call(*command, "--score", "auc")
+    assert found.code == 1 and "spread its samples over the folds, or use --score accuracy" in found.err
+    assert call(*command, "--score", "accuracy").code == 0
+
+
 def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     assert call("svm", data, *GRID, "--out", "one").code == 0
     assert call("svm", data, *GRID, "--one-vs-rest", "--out", "two").code == 0

@@ -56,6 +56,8 @@ def test_a_path_over_a_level(call, targets, model, level, values):
     assert f"{level} = {at:g}, between steps 1 and 2" in said
     if level == "tau":
         assert f"pinball: {loss.mean():.6g}" in said
+    exact = call("predict", "run", "targets.libsvm", "--step", f"{level}={at}", "--exact", "-o", "exact.csv")
+    assert exact.code == 2 and "only linear paths over C are solved between their steps" in exact.err
     assert f"any {level} from" in call("show", "run").out and "C = 0.5" in call("show", "run").out
     for command in (("loo", "run", "--step", "1"), ("reduce", "run", "-o", "small")):
         assert call(*command).code == 2
