@@ -14,11 +14,20 @@ import re
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import NopythonRewrites
+from numba.np.ufunc.array_exprs import RewriteArrayExprs
 
 LARGE = 400  # instructions: what is called for each row, or for a few, is smaller and part of its callers
 INSTRUCTION = re.compile(r"^  [^ \]]", re.MULTILINE)  # a line of its own, and no end of a list of cases
 
-WITHOUT = ("with_lifting", "inline_closure_likes", "inline_inlinables")  # numba's passes for what no kernel contains
+# numba's passes for what no kernel contains, or nobody looks at.
+WITHOUT = (
+    "with_lifting", "inline_closure_likes", "inline_inlinables", "inline_overloads", "find_literally", "literal_unroll",
+    "LiteralPropagation", "make_function_op_code_to_jit_function", "Rewrite dynamic raises", "annotate_types",
+    "dump_parfor_diagnostics",
+)  # fmt: skip
 
 _symbols: dict[str, tuple] = {}  # of kernels that are apart: name and signature
 
@@ -29,16 +38,31 @@ WRAPPER = 'define linkonce_odr void @"{}"() {{\n unreachable\n}}\n'
 ENVIRONMENT = "_ZN08NumbaEnv"  # what numba sets in each library, and nothing of ours reads
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Rewrites(NopythonRewrites):
+    """numba's pass that fuses sums of arrays, for kernels that have some: it goes through all code several times."""
+
+    _name = "rewrites"
+
+    def run_pass(self, state):
+        code, sums = state.func_ir, RewriteArrayExprs(state)
+        some = any(sums.match(code, block, state.typemap, state.calltypes) for block in code.blocks.values())
+        return super().run_pass(state) if some else False
+
+
 class Pipeline(CompilerBase):
     """numba's passes but for some, whose result is a :class:`Library`."""
 
     def define_pipelines(self):
-        state = self.state
+        state, inherited = self.state, ConfigStack().top()
+        # A part of numba's own is compiled once for all that inherit the same, and of a caller it inherits neither.
+        inherited.forceinline, inherited.no_cpython_wrapper = False, True
         state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         state.library.inline, state.library.inner = state.flags.forceinline, state.flags.no_cpython_wrapper
         passes = DefaultPassBuilder.define_nopython_pipeline(state)
-        passes.passes = [one for one in passes.passes if one[0]._name not in WITHOUT]
+        kept = [one for one in passes.passes if one[0]._name not in WITHOUT]
+        passes.passes = [(Rewrites, what) if one is NopythonRewrites else (one, what) for one, what in kept]
         passes.finalize()
         return [passes]
 

@@ -70,17 +70,18 @@ class Kernel:
         return getattr(self.dispatcher, name)
 
 
-def kernel(function=None, leaf=False, **options):
+def kernel(function=None, leaf=False, inner=False, **options):
     """Compile a function with numba, without the GIL, and keep the machine code for the next process.
 
     Parameters
     ----------
     function : callable
-        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work. If its name
-        begins with an underscore, only other kernels can call it, not Python.
+        A function over plain arrays and numbers; ``@kernel`` and ``@kernel(fastmath=...)`` both work.
     leaf : bool, default False
         For a function that makes no array and returns only numbers: numba then does not count references to its arrays.
         Counting costs two atomic operations per array or row view, more than a loop over a short row.
+    inner : bool, default False
+        Whether only other kernels call it, not Python; so it is anyway if its name begins with an underscore.
     **options
         Passed to :func:`numba.njit`. Kernels that may meet nan or inf must not assume their absence, so
         ``fastmath`` is given as a set of flags such as ``{"reassoc", "contract", "nsz", "arcp"}``.
@@ -90,9 +91,10 @@ def kernel(function=None, leaf=False, **options):
     Kernel
     """
     if function is None:
-        return lambda decorated: kernel(decorated, leaf, **options)
+        return lambda decorated: kernel(decorated, leaf, inner, **options)
     # Wrappers take as long to compile as a small kernel: none for C, and none for Python where only kernels call it.
-    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": function.__name__.startswith("_")}
+    inner = inner or function.__name__.startswith("_")
+    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
     # `_nrt` is said of every kernel: what is compiled on the way inherits it else.
     return Kernel(function, {"_nrt": not leaf, **wrappers, **options})
 
@@ -121,6 +123,7 @@ def _dispatcher(function, options: dict):
 def prepare() -> None:
     """Tell numba what kernels need before the first of them is compiled."""
     from numba.core import serialize
+    from numba.core.targetconfig import TargetConfig
 
     import screenpath.kernels.machine  # noqa: F401
 
@@ -129,3 +132,10 @@ def prepare() -> None:
     # whether there is a class. A memory that is no Python code lets the signal wait for the caller.
     if hasattr(serialize, "_numba_unpickle") and not hasattr(serialize._numba_unpickle, "cache_info"):
         serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)
+
+    # For each function that a kernel calls numba compares options by asking for all of them, one by one.
+    @functools.cache
+    def defaults(kind):
+        return {name: option.default for name, option in kind.options.items()}
+
+    TargetConfig.values = lambda self: defaults(type(self)) | self._values

@@ -28,7 +28,7 @@ from screenpath.problem import ends, unread
 from screenpath.problem.base import Region
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened
-from screenpath.problem.intercept import NONE, Balanced, Signless, balanced
+from screenpath.problem.intercept import NONE, Balanced, Signless, balanced, inside
 from screenpath.problem.reduced import Freed, Reduced
 from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.regions.lever import KernelLevered, LeverBall, Levered, LeverPencil, LeverRange
@@ -80,7 +80,7 @@ class FreeIntercept(BoxModel):
 
     def losses(self, near):
         """Return a function of a point's products, see :meth:`BoxModel.losses`: its loss with the best intercept."""
-        likely = kernels.inside(near.theta, self.lo, self.hi)
+        likely = inside(near.theta, self.lo, self.hi)
 
         def loss(products):
             _, _, b, t = self.placed(products, likely)
@@ -294,7 +294,7 @@ class FreeModel(FreeIntercept):
             w = C * self.updated_sum(theta, reference)[0]
         if margins is None:
             margins = self.margins(w)
-        likely = kernels.inside(theta, self.lo, self.hi)
+        likely = inside(theta, self.lo, self.hi)
         place = self.placed(margins, likely, intercept)
         point = self.balanced(theta, place[-1], likely)
         total, updates, error = self.updated_sum(point.theta, reference)
@@ -302,7 +302,7 @@ class FreeModel(FreeIntercept):
 
     def _certificate(self, C, w, theta, total, updates, margins, sum_error, place=None) -> Certificate:
         if place is None:
-            likely = kernels.inside(theta, self.lo, self.hi)
+            likely = inside(theta, self.lo, self.hi)
             place = self.placed(margins, likely)
             place = (*place, self.balanced(theta, place[-1], likely))
         low, high, b, t, point = place

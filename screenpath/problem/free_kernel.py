@@ -14,7 +14,7 @@ from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
-from screenpath.problem.intercept import Balanced
+from screenpath.problem.intercept import Balanced, inside
 from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered, distance
@@ -77,7 +77,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
         """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
-        likely = kernels.inside(theta, self.lo, self.hi)
+        likely = inside(theta, self.lo, self.hi)
         placed = self.placed(C * total, likely, intercept)
         return placed, self.balanced(theta, placed[-1], likely)
 

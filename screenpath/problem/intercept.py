@@ -23,6 +23,11 @@ from screenpath.numbers.rounding import UNIT
 NONE = np.empty(0, dtype=np.int64)
 
 
+def inside(theta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Return the rows whose dual variable is between the ends of its box."""
+    return np.flatnonzero((lo < theta) & (theta < hi))
+
+
 @dataclass(frozen=True, slots=True)
 class Signless:
     """Rows without their signs."""
@@ -41,8 +46,8 @@ class Signless:
 
         If all rows pull the intercept the same way, none is best, and a UsageError is raised.
         """
-        kinks, low, high = np.empty((3, c.size))
-        kernels.signless(c, lo, hi, signs, kinks, low, high)
+        negative = signs < 0
+        kinks, low, high = signs * c, np.where(negative, -hi, lo), np.where(negative, -lo, hi)
         level, least = float(high.sum()), float(low.sum())
         if not least < 0.0 < level:
             raise UsageError(

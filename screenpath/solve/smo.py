@@ -20,7 +20,7 @@ from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as intercept_kernels
 from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
-from screenpath.problem.intercept import balanced_to
+from screenpath.problem.intercept import balanced_to, inside
 from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
@@ -218,7 +218,7 @@ class FreeRun(Run):
         if self.slack == 0.0:
             return 0.0
         beta, room = self.signs * (self.reduced.c - products), np.empty((2, self.width.size))
-        near = intercept_kernels.inside(self.alpha, self.reduced.lo, self.reduced.hi)
+        near = inside(self.alpha, self.reduced.lo, self.reduced.hi)
         return intercept_kernels.best_of(
             *intercept_kernels.best_interval(beta, self.width, self.level, self.slack, near, room)
         )
@@ -254,7 +254,7 @@ class FreeRun(Run):
         residue = abs(found - self.freed.rest) + error + self.freed.rest_error + 4.0 * UNIT * abs(self.freed.rest)
         t, free = self.kinks - self.products, self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
-        near = intercept_kernels.inside(self.alpha, lo, hi)
+        near = inside(self.alpha, lo, hi)
         found = intercept_kernels.nearest_movable(t, self.alpha, lo, hi, signs, residue, near, False)
         rows = [k for k in found if k >= 0]
         status = np.zeros(r.size, dtype=np.int8)

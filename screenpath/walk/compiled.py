@@ -287,7 +287,7 @@ class CompiledWalk:
         """Have all threads make the same call; return how many points are done, and whether the next one is refused."""
         threads = self.threads if lazy is None else 1
         board, (changes, room, table) = make_board(threads), self.workspace
-        arguments = self.X, self.problem, self.free, lazy, points, settings, changes, room
+        arguments = self.X, self.problem, self.free or (), lazy or (), points, settings, changes, room
         if threads == 1:
             return compiled.box_walk(*arguments, Team(table, board, 0))
 

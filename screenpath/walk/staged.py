@@ -126,7 +126,7 @@ class StagedWalk(CompiledWalk):
         own = points._replace(theta=theta, margins=np.empty((2, 0)), decided=np.zeros(m, dtype=np.int8))
         changes, room, table = make_workspace(m, d, False, problem.edges.size - 1, more)
         found, refused = compiled.box_walk(
-            matrix_of(self.copies), problem, free, some, own, settings._replace(fresh_every=NEVER), changes, room,
+            matrix_of(self.copies), problem, free or (), some, own, settings._replace(fresh_every=NEVER), changes, room,
             Team(table, make_board(1), 0),
         )  # fmt: skip
         if found:

@@ -10,8 +10,8 @@ from numba import config
 from numba.core.runtime import _nrt_python, rtsys
 
 import screenpath.kernels as kernels
+from screenpath.kernels.problem.box import box_range
 from screenpath.kernels.rows import rows
-from screenpath.kernels.rows.matrix import dot, matrix_of
 from screenpath.kernels.solve import face
 
 MAKES = {"empty", "zeros", "full", "ones", "arange", "array", "copy", "concatenate", "flatnonzero", "empty_like"}
@@ -56,12 +56,12 @@ def test_leaves_make_no_array():
 def test_no_user_of_an_array_is_counted_twice():
     """Arrays are as many, and as often in use, as they were; those that were made are gone again."""
     X, w, out, place = np.arange(12.0).reshape(4, 3), np.ones(3), np.empty(4), np.arange(2)
-    matrix, one = matrix_of(X), np.ones(4)
+    one = np.ones(4)
     given = X, w, out, place, one
 
     def work():
         rows.dense_products(X, w, out, 0, 4)
-        dot(matrix, 1, w)
+        box_range(one, out)
         face.movable(one, out, -one, one, one, one, place)
 
     _nrt_python.memsys_enable_stats()

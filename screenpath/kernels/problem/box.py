@@ -89,7 +89,7 @@ def largest_sum_error(n, updates, bounds):
     return error
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def line_error(C1, C2, C, n, updates, bounds):
     """Return the error of a sum over rows on the line through those at ``C1`` and ``C2``, see ``partition.sum_line``.
 

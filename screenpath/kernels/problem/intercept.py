@@ -17,15 +17,6 @@ ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: 
 TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 
-@kernel
-def signless(values, low, high, signs, kinks, lo, hi):
-    """Write kinks and ends of the box of signless rows."""
-    for i in range(at(signs.size)):
-        negative = signs[i] < 0
-        kinks[i] = signs[i] * values[i]
-        lo[i], hi[i] = (-high[i], -low[i]) if negative else (low[i], high[i])
-
-
 # -- the best intercept ------------------------------------------------------------------------------------------------
 
 
@@ -254,16 +245,6 @@ def excess(theta, signs):
 
 
 @kernel
-def inside(theta, lo, hi):
-    """Return the rows whose dual variable is between the ends of its box."""
-    rows, n = np.empty(theta.size, dtype=np.int64), 0
-    for i in range(at(theta.size)):
-        rows[at(n)] = i
-        n += (lo[i] < theta[i]) & (theta[i] < hi[i])
-    return rows[:n].copy()
-
-
-@kernel
 def _nearest(i, t, theta, lo, hi, signs, least, found, sizes):
     """Remember row ``i`` if it can fall, or rise, and is nearer to its kink than those before."""
     size, down, up = abs(t[i]), theta[i] - lo[i], hi[i] - theta[i]
@@ -282,7 +263,8 @@ def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
     ``t``, ``theta``, ``lo`` and ``hi`` are those of the rows with their signs. Other rows are searched only if ``rows``
     lacks one of the two, and never if ``only``.
     """
-    found, sizes = np.full(2, -1), np.full(2, np.inf)
+    found, sizes = np.empty(2, dtype=np.int64), np.empty(2)
+    found[0], found[1], sizes[0], sizes[1] = -1, -1, np.inf, np.inf
     for k in range(rows.size):
         _nearest(rows[k], t, theta, lo, hi, signs, least, found, sizes)
     if min(found[0], found[1]) < 0 and not only:
@@ -303,7 +285,7 @@ def balance(theta, t, lo, hi, signs, largest, likely, only):
     return balance_from((0.0, 0.0), theta, t, lo, hi, signs, largest, likely, only)
 
 
-@kernel
+@kernel(inner=True)
 def balance_from(before, theta, t, lo, hi, signs, largest, likely, only):
     """Bring the signed sum of ``theta``, which only rounding separates from 0, to 0 by moving rows nearest their kink.
 
@@ -400,8 +382,7 @@ def distances(c, products, signs, b, out):
 
 def warm_up():
     a, signs = np.ones(2), np.ones(2, dtype=np.int8)
-    signless(a, a, a, signs, a.copy(), a.copy(), a.copy())
-    rows = inside(a, a, a)
+    rows = np.empty(0, dtype=np.int64)
     best_interval(places(a, signs, a), a, 1.0, 0.0, rows, np.empty((2, 2)))
     excess(a, signs)
     nearest_movable(a, a, a, a, signs, 0.0, rows, False)

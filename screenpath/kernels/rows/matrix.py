@@ -54,7 +54,7 @@ def weighted_sum(X, theta, out, start, stop):
     return dense_sum(X.dense, theta, out, start, stop)
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def dot(X, i, w):
     """Return ``x_i . w``."""
     dense, data, indices, indptr, sparse = X
@@ -92,7 +92,7 @@ def listed_sum(X, where, weights, v):
     return touched
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def add(X, i, step, v):
     """Add ``step * x_i`` to ``v``."""
     dense, data, indices, indptr, sparse = X
@@ -148,7 +148,9 @@ def _relabel(indices, d):
 
     Frequent columns come first then, and what is often used stays close together. Returns the old numbers.
     """
-    label, columns = np.full(d, -1, dtype=np.int32), np.empty(min(d, indices.size) + 1, dtype=np.int64)
+    label, columns = np.empty(d, dtype=np.int32), np.empty(min(d, indices.size) + 1, dtype=np.int64)
+    for j in range(d):
+        label[j] = -1
     return columns[: _number_on(indices, 0, indices.size, label, columns, 0)].copy()
 
 

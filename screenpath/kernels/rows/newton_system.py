@@ -12,7 +12,7 @@ import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.rows.barrier import SIZE, meet
-from screenpath.kernels.rows.matrix import Matrix, add, dot, taken
+from screenpath.kernels.rows.matrix import add, dot
 from screenpath.kernels.rows.rows import dense_products
 from screenpath.kernels.rows.unowned import unowned
 
@@ -29,7 +29,7 @@ def inner(a, b):
     return total
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def advance(out, residual, search, image, square, curvature):
     """Take a step of conjugate gradients along ``search``; return the square of the new residual.
 
@@ -133,7 +133,7 @@ def _factorise(A):
         ai[i] = np.sqrt(max(ai[i] - inner(ai[:i], ai[:i]), floor))
 
 
-@kernel(fastmath=SUMS, leaf=True)
+@kernel(fastmath=SUMS, leaf=True, inner=True)
 def solve_factored(L, x):
     """Solve ``L L' x = b`` in place: four entries at once, so that each value read serves four products."""
     n = L.shape[0]
@@ -193,7 +193,9 @@ def _woodbury_direction(X, J, sigma, p):
     n, d, first, right, K = J.size, p.size, np.int64(0), np.empty(J.size), np.empty((J.size, J.size))
     stored, _, indices, indptr, sparse = X
     if sparse:
-        row = np.zeros(d)
+        row = np.empty(d)
+        for j in range(d):
+            row[j] = 0.0
         for r in range(n):
             i = J[r]
             add(X, i, 1.0, row)
@@ -224,40 +226,23 @@ def _woodbury_direction(X, J, sigma, p):
 @kernel(fastmath=SUMS)
 def _conjugate_direction(X, J, sigma, p):
     """Turn ``p = -gradient`` into an approximate Newton direction by conjugate gradients; return products formed."""
-    dense = np.empty((0 if X.sparse else J.size, p.size))
-    if X.sparse:
-        rows = taken(X, J, np.ones(J.size, dtype=np.int8), np.arange(J.size), 0.0, 0)
-    else:
-        stored = X.dense
-        for r in range(J.size):
-            for j in range(p.size):
-                dense[r, j] = stored[J[r], j]
-        rows = Matrix(dense, X.data, X.indices, X.indptr, X.sparse)
-    return _conjugate_gradients(rows, J.size, sigma, p)
-
-
-@kernel(fastmath=SUMS)
-def _conjugate_gradients(X, size, sigma, p):
-    """:func:`_conjugate_direction` with the rows of J alone."""
-    X = unowned(X)
-    residual = p.copy()
-    search = p.copy()
-    image = np.empty(p.size)
-    p[:] = 0.0
+    residual, search, image = np.empty(p.size), np.empty(p.size), np.empty(p.size)
+    for j in range(p.size):
+        residual[j], search[j], p[j] = p[j], p[j], 0.0
     square = inner(residual, residual)
     target = FORCING * FORCING * square
     formed = 0
     while formed < PRODUCTS and square > target:
         for j in range(p.size):
             image[j] = search[j]
-        for i in range(size):  # one traversal: dot, then scatter, row by row
-            add(X, i, sigma * dot(X, i, search), image)
+        for r in range(J.size):  # one traversal: dot, then scatter, row by row
+            add(X, J[r], sigma * dot(X, J[r], search), image)
         formed += 1
         square = advance(p, residual, search, image, square, inner(search, image))
     return formed
 
 
-@kernel
+@kernel(inner=True)
 def direction(X, inside, members, moved, H, scratch, sigma, p, team):
     """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways; return rows touched.
 

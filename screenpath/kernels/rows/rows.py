@@ -5,7 +5,7 @@ import numpy as np
 from screenpath.kernels import SUMS, at, kernel
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def four_products(x0, x1, x2, x3, w):
     """Return the products of four rows with ``w``, each value of which is read once."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -43,7 +43,7 @@ def dense_products(X, w, out, start, stop):
         out[i], out[j], out[k], _ = four_products(X[i], X[j], X[k], X[k], w)
 
 
-@kernel(fastmath={"contract"}, forceinline=True, leaf=True)
+@kernel(fastmath={"contract"}, forceinline=True, leaf=True, inner=True)
 def sparse_product(data, indices, start, stop, w):
     """Return ``sum_p data_p w[indices_p]`` for ``start <= p < stop``.
 
@@ -114,7 +114,7 @@ def dense_sum(X, theta, out, start, stop):
     return dense_sum_listed(X, theta, out, start, stop, np.empty(max(stop - start, 1), dtype=np.int64))
 
 
-@kernel(fastmath=SUMS, leaf=True)
+@kernel(fastmath=SUMS, leaf=True, inner=True)
 def dense_sum_listed(X, theta, out, start, stop, index):
     """:func:`dense_sum`, with room for a list of the block's rows."""
     touched, i = np.int64(0), start

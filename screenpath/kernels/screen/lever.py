@@ -189,8 +189,9 @@ def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, o
     """
     (kinks, signs, norms, lo, hi), (products, factor, theta, C, off, extent, rounding) = rows, pair
     highest, lowest, upper, lower = np.empty(FEWER), np.empty(FEWER), listed[0], listed[1]
-    counts, cuts = np.zeros(2, dtype=np.int64), np.full(2, -np.inf)
-    sizes, sharing = np.full(1, LENGTH * (2.0 * radius / typical)), np.full(1, SHARING)
+    counts, cuts, sizes, sharing = np.empty(2, dtype=np.int64), np.empty(2), np.empty(1), np.empty(1, dtype=np.int64)
+    counts[0], counts[1], cuts[0], cuts[1] = 0, 0, -np.inf, -np.inf
+    sizes[0], sharing[0] = LENGTH * (2.0 * radius / typical), SHARING
     least = LITTLE * min(sizes[0] / SHARING, C * largest)
     for s in range(0, tau.size, GROUP):
         e = min(s + GROUP, tau.size)

@@ -96,7 +96,7 @@ def _evaluate(task, point, alive):
     return w_sq, w_sq + abs(pull) + loss + magnitude
 
 
-@kernel
+@kernel(inner=True)
 def foresees(task, point, alive, targets):
     """Tell whether the predicted gap of the start is above so many relative targets."""
     _evaluate(task, point, alive)

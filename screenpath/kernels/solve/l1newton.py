@@ -47,7 +47,7 @@ def pick(indices, begin, end, index, marked):
     return picked[: ends[-1] if ends.size else 0], ends
 
 
-@kernel()
+@kernel(inner=True)
 def by_sample(data, indices, picked, ends, place, count):
     """Return picked values in the order of their samples: values, places of their columns, where each sample starts.
 
@@ -229,7 +229,7 @@ def lasso(H, rho, lam, u, allowed, tol, limit):
     return limit
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def support_solution(H, rho, lam, signs, support):
     """Solve ``H_AA x = rho_A - lam signs_A`` by Cholesky; return an empty array where H_AA is not positive definite."""
     k = support.size
@@ -253,7 +253,7 @@ def support_solution(H, rho, lam, signs, support):
     return x
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def line_search(slack, change, w, direction, lam, slope):
     """Halve the step until the objective falls by a fixed share of the model's slope; move ``slack`` and ``w`` there.
 
@@ -280,7 +280,7 @@ def line_search(slack, change, w, direction, lam, slope):
     return 0.0
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def newton_step(problem, chosen, point, products, gram, sums, inside, options):
     """Take one Newton step on the features ``chosen``; update the ``point``.
 

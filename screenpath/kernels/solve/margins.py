@@ -82,11 +82,12 @@ def sizes(vectors, k, sparse, team):
     rows = step_of(k, sparse)
     first, last, blocks = share(team, k, rows)
     out, total, widths, free = team.table[half(team)], 0.0, 0.0, 0.0
-    lo, hi, alpha, t, due = vectors[LO], vectors[HI], vectors[ALPHA], vectors[T], vectors[DUE]
+    lo, hi, alpha, t, u, due = vectors[LO], vectors[HI], vectors[ALPHA], vectors[T], vectors[U], vectors[DUE]
     for b in range(first, last):
         s, e = b * rows, min(k, (b + 1) * rows)
         norms, between = vectors[NORMS, s:e], 0.0
-        vectors[U, s:e] = 0.0
+        for r in range(at(s), at(e)):
+            u[r] = 0.0
         for r in range(at(s), at(e)):
             due[r] = abs(t[r]) / max(vectors[NORMS, r], SMALL)
             between += 1.0 if (lo[r] < alpha[r]) & (alpha[r] < hi[r]) else 0.0
@@ -117,7 +118,7 @@ def _losses(alive, every, vectors, start, stop):
     return loss, linear, ell
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def losses(count, every, sparse, vectors, lists, team):
     """:func:`_losses` in blocks that the team shares."""
     rows = step_of(count, sparse)

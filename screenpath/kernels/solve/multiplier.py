@@ -90,7 +90,7 @@ def _widened(k, rho, norms):
         norms[r] = np.sqrt(norms[r] * norms[r] + rho)
 
 
-@kernel
+@kernel(inner=True)
 def shifted(k, values, signs, b, out):
     """Write ``values - signs b`` of ``k`` rows to ``out``, which may be ``values``."""
     for r in range(at(k)):

@@ -204,7 +204,9 @@ def _gather(X, chosen, first, bias, room):
     last = first + chosen.size
     c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
     prev, alpha, t = near[set_of.PREV, first:last], near[set_of.ALPHA, first:last], near[set_of.T, first:last]
-    near[set_of.U, first:last] = 0.0
+    u = near[set_of.U, first:last]
+    for k in range(at(chosen.size)):
+        u[k] = 0.0
     for k in range(at(chosen.size)):
         i = at(chosen[k])
         c[k], lo[k], hi[k], t[k] = vectors[C, i], vectors[LO, i], vectors[HI, i], vectors[T, i]
@@ -324,7 +326,9 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
         if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
             rows = taken(X, lists[WHERE], room.marks[SIGNS], lists[NEAR, :n], bias, w.size - 1)
             columns = _relabel(rows.indices, w.size)
-            n_w, n_v = w[columns], v[columns]
+            n_w, n_v = np.empty(columns.size), np.empty(columns.size)
+            for r in range(columns.size):
+                n_w[r], n_v[r] = w[columns[r]], v[columns[r]]
             for j in range(w.size):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)

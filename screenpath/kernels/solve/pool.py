@@ -76,7 +76,7 @@ def frequent_add(rows, i, step, v):
         v[at(places[q])] += step * values[q]
 
 
-@kernel
+@kernel(inner=True)
 def longer(array, used, needed):
     """Return an array with the same first entries, and room for as many as are needed."""
     if array.shape[0] >= needed:

@@ -89,7 +89,7 @@ def add(step, x, out):
         out[j] += step * x[j]
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def solve(work, k, right, out):
     """Write the solution of the members' system to ``out``, corrected once."""
     for a in range(k):
@@ -296,13 +296,13 @@ def _stop(band, work, member, seen):
             work.state[p] = _state(band, work, p)
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def sign_of(alpha, form):
     """Return from which side a row's dual variable goes to 0 and beyond; if it is 0, from that which its form is on."""
     return 1.0 if alpha > 0.0 or (alpha == 0.0 and form > 0.0) else -1.0
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def follow(band, gone, r, work, begun, last, form, pieces):
     """Follow a row's dual variable, of which so much is ``left``, to the ``last`` or until the row's form is 0.
 

@@ -59,7 +59,7 @@ class Found(NamedTuple):
     changes: np.ndarray
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def form_move(band, x, part, alpha, work, seen, out):
     """Write the move of ``w`` that the dual variables stand for if a ``part`` of the row's is gone; returns sums of
     their changes, of the sizes of these, of these times the rows' norms, and how many there are.
@@ -90,7 +90,7 @@ def _correct(band, x, alpha, work, k, border, offset, seen):
     return offset + work.share[0] if border == 1 else offset
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def all_seen(band, gone, r, work, reach, seen):
     """Look at all rows that a move of this length may bring over their kinks; returns how many, -1 if the band is too
     short to tell.

@@ -7,7 +7,7 @@ between ``lo`` and ``hi``, whose sum stays as it is, and ``t``, the gradient of 
 import numpy as np
 
 from screenpath.kernels import SUMS, kernel
-from screenpath.kernels.problem.intercept import best_interval, inside
+from screenpath.kernels.problem.intercept import best_interval
 
 FLAT = 1e-12  # curvature of a pair at least, over the sum of both values on the diagonal, ...
 NOTHING = 1e-300  # ... and where these are 0
@@ -32,7 +32,8 @@ def slack(t, lo, hi, beta, free):
             total += width[i]
         if not total > 0.0:
             return 0.0, 0.0
-        low, high = best_interval(t, width, level, 0.0, inside(beta, lo, hi), np.empty((2, t.size)))
+        likely = np.flatnonzero((lo < beta) & (beta < hi))
+        low, high = best_interval(t, width, level, 0.0, likely, np.empty((2, t.size)))
         b = low + 0.5 * (high - low)
     for i in range(t.size):
         left += max((hi[i] - beta[i]) * (t[i] - b), (lo[i] - beta[i]) * (t[i] - b))

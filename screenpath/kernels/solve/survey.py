@@ -165,7 +165,7 @@ def enter(known, rows, r, slope, weight, own, where):
             line[where[p]] += 0.5 * scaled * own[p]
 
 
-@kernel
+@kernel(inner=True)
 def room(starts, rows):
     """Return work space for the parts of two of the first ``rows`` rows."""
     longest = 0

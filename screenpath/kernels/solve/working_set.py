@@ -22,7 +22,7 @@ SCALARS = 5  # numbers that a block gives, before its part of the change of v
 BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many rows
 
 
-@kernel
+@kernel(inner=True)
 def step_of(size, sparse):
     """Return the rows of a block. Sparse rows form one block: a block's part of v could be longer than its data."""
     if sparse:
@@ -100,7 +100,7 @@ def _slope(near, sigma, s, start, stop):
     return first, second
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def slope_all(X, sigma, p, s, forming, near, n, team):
     """:func:`_slope` in blocks that the team shares; computes the products with ``p`` as well if asked to."""
     rows = step_of(n, X.sparse)
@@ -119,7 +119,7 @@ def slope_all(X, sigma, p, s, forming, near, n, team):
     return one, sigma * two
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
     """Return a step length at which the directional derivative, increasing and piecewise linear, is nearly 0.
 
@@ -148,7 +148,7 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
     return s
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def solve_near(
     X, offset, w, v, tol, sigma, limit, near, inside, H, team,
 ):  # fmt: skip
@@ -163,7 +163,9 @@ def solve_near(
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
     scratch, p = np.empty((order, order)), np.empty(d)
-    members, moved = np.zeros(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
+    members, moved = np.empty(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
+    for r in range(n):
+        members[r] = 0
     iterations, in_round, touched, short, cautious, step, length = 0, 0, 0, 0, False, 0.0, 0.0
     while True:
         loss, linear, ell, work = _clip_all(

@@ -65,8 +65,9 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
     Sparse rows, a free intercept, and a walk that does not read all rows need a team of one thread; its table is that
-    of ``newton.table_of``. With a ``free`` intercept (else None) the workspace has one column more. ``lazy`` is None
-    where all rows are read: the kernels of a walk that does not are then neither compiled nor loaded.
+    of ``newton.table_of``. With a ``free`` intercept the workspace has one column more. ``free`` and ``lazy`` are empty
+    tuples where there is none, and where all rows are read: a tuple's length is known to the compiler, so that of each
+    walk only its own kernels are compiled and loaded.
 
     Returns
     -------
@@ -80,15 +81,17 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     c, lo, hi, bounds = problem.c, problem.lo, problem.hi, problem.bounds
     grid, w, total, theta, margins, numbers, decided = points
     n, d, me, board = c.size, w.shape[1], team.me, team.board
-    new_w, old, new, v = w[0].copy(), total[0].copy(), np.empty(d), np.empty(d if free is None else d + 1)
+    new_w, old, new, v = w[0].copy(), total[0].copy(), np.empty(d), np.empty(d if len(free) == 0 else d + 1)
     known, now, kept = numbers[0].copy(), numbers[0].copy(), margins.shape[0]
-    nothing, more_w = np.zeros(n, dtype=np.int8), np.empty(v.size)
+    nothing, more_w = np.empty(n, dtype=np.int8), np.empty(v.size)
+    for i in range(n):
+        nothing[i] = 0
     forms, scratch, likely = margins[0], margins, changes.listed
-    if free is not None:
+    if len(free) > 0:
         own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
     began, point, least = seconds(), theta[0], 1.0
     n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
-    if lazy is not None:
+    if len(lazy) > 0:
         known_rows = unowned(lazy)
         least = unread.begin(changes.ends, known_rows)
     k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
@@ -101,28 +104,28 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             n_E, spent, swept, aim, solve_s, certify_s = n - n_R - n_L, 0, 0, settings.aim, 0.0, 0.0
             if not C > C0:  # a start from samples is too far away for many digits at once
                 aim = max(aim, ROUGH)
-            if lazy is None and not C > C0:
+            if len(lazy) == 0 and not C > C0:
                 return k - 1, True
             if k > 1 and (n_E == 0 or partition.box_rests(point, lo, hi)):  # what follows may need no solve
                 return k - 1, False
-            if k > 1 and (n_E <= settings.between if lazy is None else n_E > 2.0 * settings.between):
+            if k > 1 and (n_E <= settings.between if len(lazy) == 0 else n_E > 2.0 * settings.between):
                 return k - 1, False
             screened_R, screened_L, known_sq, known_xi = 0.0, 0.0, known[0], known[XI]
             if theta.shape[0] > 1:
                 point = _copied(point, theta[k], team)
-            if lazy is not None:
+            if len(lazy) > 0:
                 near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, known_rows)
                 if settings.region == PAIR_BALL:
                     ahead, radius, _ = _ball(C, C0, known, settings.relative)
                     radius += C * known[SHIFT]
                     reach, more = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0
-                    if free is not None:
+                    if len(free) > 0:
                         ball = reach, radius
                         more, work = unread.levered(X, problem, C, ball, known[RESIDUE], point, near, known_rows)
                         spent, work = spent + work, 0
                     screened_R, screened_L = unread.decided(reach, more / least, bounds, known_rows)
             elif settings.region == PAIR_BALL:
-                if free is None:
+                if len(free) == 0:
                     screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
                 else:
                     screened_R, screened_L, spent = _levered(
@@ -132,7 +135,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
             screen_s = seconds() - clock
         solving = seconds()
-        if lazy is not None:
+        if len(lazy) > 0:
             status, before, last = known_rows.sides, known_rows.margins, near
         elif settings.region != NOTHING and screened_R + screened_L >= settings.few * n:
             status = decided
@@ -141,8 +144,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
-        how = How(aim, settings.limit - swept, settings.dynamic and lazy is None, errors, lazy is not None)
-        if free is None:
+        how = How(aim, settings.limit - swept, settings.dynamic and len(lazy) == 0, errors, len(lazy) > 0)
+        if len(free) == 0:
             epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:
             rest = intercept.rest_of(C, rows, status, changes.held[:count], point, problem.signs, False)
@@ -156,7 +159,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             for j in range(d):
                 new_w[j] = more_w[j]
         _lift(size, C, lo, hi, room, point, team)
-        if lazy is not None:
+        if len(lazy) > 0:
             unread.at_ends(size, room, lo, hi, point)
         if settings.marked and alive >= 0 and me == 0:
             _mark(size, alive, lo, hi, room.lists, point, decided)
@@ -168,12 +171,12 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             if same:  # as `BoxModel.no_worse` has it
                 for j in range(d):
                     new_w[j] = w[k - 1, j]
-                if lazy is not None:
+                if len(lazy) > 0:
                     b, extent = numbers[k - 1, INTERCEPT], 0.0
                     touched += unread.back(X, problem, new_w, b, size, room, known_rows)
-            if free is not None and good and lazy is not None:
+            if len(free) > 0 and good and len(lazy) > 0:
                 good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, known_rows, now)
-            elif free is not None and good:
+            elif len(free) > 0 and good:
                 good = _balanced(
                     X, problem, own, new_w, point, rows, before, same, after, forms, scratch, likely, now
                 )
@@ -185,7 +188,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                     X, problem, settings.fresh_every, count, point, nonzero, known, now, changes, room, old, new, team
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
-            if lazy is not None:
+            if len(lazy) > 0:
                 near, more, good = unread.certify(X, problem, C, new_w, point, new, last, room, known_rows, now)
                 touched += more
             else:
@@ -199,7 +202,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             if not same:
                 break
         spent, swept, rounds = spent + touched + work, swept + epochs, rounds + 1
-        if not good and lazy is not None and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
+        if not good and len(lazy) > 0 and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
             if aim > settings.aim:
                 aim = settings.aim
             elif near == last:
@@ -207,16 +210,16 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             unread.enter(last, near, point, known_rows)
             certify_s += seconds() - certifying
         elif not good:
-            if lazy is not None:
+            if len(lazy) > 0:
                 numbers[k, EPOCHS + 2] = spent
             if me == 0 and theta.shape[0] == 1:
-                if lazy is not None:
+                if len(lazy) > 0:
                     unread.put_back(last, point, known_rows)
                 else:
                     _put_back(rows, changes.held, point)
             return k - 1, True
         else:
-            if lazy is not None:
+            if len(lazy) > 0:
                 unread.leave(problem, point, last, changes.ends, known_rows)
             if me == 0:
                 _note(
@@ -240,7 +243,7 @@ def warm(free: bool, lazy: bool) -> None:
     """Compile the walk with or without a ``free`` intercept, and the ``lazy`` one or that which reads all rows."""
     one, marks, index = np.ones(2), np.ones(2, dtype=np.int8), np.zeros(2, dtype=np.int64)
     pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
-    problem, more = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), None
+    problem, more = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), ()
     points = Points(one[:1], pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy())  # no step
     settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
@@ -249,5 +252,5 @@ def warm(free: bool, lazy: bool) -> None:
         more = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
     team, room = Team(table_of(1, 2 + free), make_board(1), 0), workspace(2, 2 + free, False)
     measure = one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0
-    seen = deadlines.nothing(2, 16, 2, measure) if lazy else None
+    seen = deadlines.nothing(2, 16, 2, measure) if lazy else ()
     box_walk(matrix_of(np.eye(2)), problem, more, seen, points, settings, changes, room, team)

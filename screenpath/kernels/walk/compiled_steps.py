@@ -49,6 +49,20 @@ def _own(edges, team):
     return _part_of(edges.size - 1, team)
 
 
+@kernel(leaf=True)
+def _zeros(out):
+    """Fill with zeros, element by element: assignments of slices compile for long, as sums of arrays do."""
+    for j in range(out.size):
+        out[j] = 0.0
+
+
+@kernel(leaf=True)
+def _add(part, out):
+    """Add ``part`` to ``out``."""
+    for j in range(out.size):
+        out[j] += part[j]
+
+
 @kernel
 def _sum_rows(X, edges, weights, out, sums, team):
     """Write ``sum_i weights_i x_i`` to ``out``; return the rows touched. Each thread has written its own weights."""
@@ -56,12 +70,12 @@ def _sum_rows(X, edges, weights, out, sums, team):
     turn, touched = half(team), 0
     for b in range(first, last):
         part = sums[turn, b]
-        part[:] = 0.0
+        _zeros(part)
         team.table[turn, b, 0] = weighted_sum(X, weights, part, edges[b], edges[b + 1])
     meet(team)
-    out[:] = 0.0
+    _zeros(out)
     for b in range(edges.size - 1):
-        out += sums[turn, b]
+        _add(sums[turn, b], out)
         touched += int(team.table[turn, b, 0])
     return touched
 
@@ -243,18 +257,18 @@ def _sum_changes(X, problem, count, theta, changes, room, out, team):
         line[0], line[1], line[2], line[3] = partition.changes(
             listed[s:e], theta, held[s:e], problem.lo, problem.hi, problem.signs, changes.ends, step, found[s:e]
         )  # fmt: skip
-        part[:] = 0.0
+        _zeros(part)
         if X.sparse:
             for r in range(s, s + int(line[0])):
                 add(X, found[r], step[found[r]], part)
         else:
             add_rows(X.dense, found[s:e], int(line[0]), step, part)
     meet(team)
-    out[:] = 0.0
+    _zeros(out)
     for b in range(edges.size - 1):
         line = team.table[turn, b]
         changed, n_R, n_L, nonzero = changed + line[0], n_R + line[1], n_L + line[2], nonzero + line[3]
-        out += sums[turn, b]
+        _add(sums[turn, b], out)
     return changed, n_R, n_L, nonzero
 
 
@@ -320,12 +334,12 @@ def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms,
     _, c, lo, hi, norms, signs, bounds = problem
     first, last, blocks = share(team, c.size, ROWS)
     out, (slope, floor) = team.table[half(team)], box.product_errors(w, bounds)
-    if free is not None:
+    if len(free) > 0:
         slope, floor = intercept.form_errors(w, now[INTERCEPT], bounds)
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         values = margins
-        if free is not None:
+        if len(free) > 0:
             values = forms
             for i in range(at(s), at(e)):
                 forms[i] = margins[i] + signs[i] * now[INTERCEPT]
@@ -345,7 +359,7 @@ def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms,
         C, w, total, now[SUM_ERROR] + now[SHIFT], xi, ell, plain, slack + now[COST], slope, floor, bounds
     )
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
-    if free is not None:
+    if len(free) > 0:
         now[ERROR] += now[COST] + now[RESIDUE] * free.largest_kink
 
 
@@ -415,7 +429,7 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
     changed, n_R, n_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
     nonzero += more
     if _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
-        new += old
+        _add(old, new)
         touched = changed
     else:
         first, last = _own(edges, team)

@@ -319,7 +319,7 @@ def deadline(ahead, state):
     return (state[ODOMETER] + ahead) * (1.0 - 4.0 * UNIT) if ahead >= 0.0 else OPEN
 
 
-@kernel(leaf=True)
+@kernel(leaf=True, inner=True)
 def put_off(i, value, lazy):
     """Write a deadline."""
     block = at(i // SCANNED)

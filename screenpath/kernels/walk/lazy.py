@@ -25,12 +25,11 @@ from screenpath.kernels.problem.box import (
     SLOPE,
     UNIT,
 )
-from screenpath.kernels.rows.matrix import add, listed_products, matrix_of
-from screenpath.kernels.solve.newton import ALPHA, HI, LO, WHERE, T, workspace
+from screenpath.kernels.rows.matrix import add, listed_products
+from screenpath.kernels.solve.newton import ALPHA, HI, LO, WHERE, T
 from screenpath.kernels.walk.compiled_types import (
     COST,
     ERROR,
-    FIELDS,
     GAP,
     HIGH,
     INTERCEPT,
@@ -40,8 +39,6 @@ from screenpath.kernels.walk.compiled_types import (
     ROUNDING,
     SHIFT,
     SUM_ERROR,
-    Free,
-    Problem,
 )
 from screenpath.kernels.walk.deadlines import (
     BETWEEN,
@@ -66,9 +63,7 @@ from screenpath.kernels.walk.deadlines import (
     deadline,
     look,
     new_version,
-    nothing,
     put_off,
-    set_deadlines,
 )
 
 NEARBY = 0.3  # of the last step's move: rows that such a move brings to their kink are solved for
@@ -104,7 +99,7 @@ def leave(problem, theta, count, ends, lazy):
     state[SIGNED_ERROR] += error + UNIT * abs(state[SIGNED])
 
 
-@kernel
+@kernel(inner=True)
 def working_set(X, problem, C, w, theta, total, n_E, lazy):
     """Choose the rows that a step solves for: all that a move of ``w`` like the last ones could bring to their kinks.
 
@@ -133,7 +128,7 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
     return near, read
 
 
-@kernel
+@kernel(inner=True)
 def begin(ends, lazy):
     """Note the ends of all dual variables; the working set is empty. Returns the smallest size of a row."""
     least = lazy.state[LEAST]
@@ -143,7 +138,7 @@ def begin(ends, lazy):
     return least
 
 
-@kernel
+@kernel(inner=True)
 def at_ends(size, room, lo, hi, theta):
     """Put the dual variables that a solve has brought to an end exactly there: ``C hi / C`` need not be ``hi``."""
     for r in range(size):
@@ -154,14 +149,14 @@ def at_ends(size, room, lo, hi, theta):
             theta[i] = lo[i]
 
 
-@kernel
+@kernel(inner=True)
 def put_back(count, theta, lazy):
     """Undo the changes of a step that is refused."""
     for q in range(count):
         theta[lazy.near[q]] = lazy.held[q]
 
 
-@kernel
+@kernel(inner=True)
 def back(X, problem, w, b, size, room, lazy):
     """Write the distances from the kinks at another point to the solver's workspace; return how many."""
     where, t = room.lists[WHERE, :size], room.vectors[T]
@@ -172,7 +167,7 @@ def back(X, problem, w, b, size, room, lazy):
     return size
 
 
-@kernel
+@kernel(inner=True)
 def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
     """Find the best intercept and balance the dual point, as ``_balanced`` does for all rows, by the ``size`` rows of
     the solver's workspace; whether the others are on their sides is for :func:`certify` to say.
@@ -213,7 +208,7 @@ def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
-@kernel
+@kernel(inner=True)
 def certify(X, problem, C, w, theta, total, count, room, lazy, now):
     """Write what ``box.box_objectives`` finds to ``now``, for a new version ``w``, reading the rows that may matter.
 
@@ -288,7 +283,7 @@ def _linear(c, theta, count, lazy):
     return linear, lazy.state[LINEAR_ERROR] + box.relative_error(count + 4.0) * size + 2.0 * UNIT * abs(linear)
 
 
-@kernel
+@kernel(inner=True)
 def levered(X, problem, C, ball, residue, theta, near, lazy):
     """Return how much more than the reach of the ball times its ``spread`` the form of a row may change up to any
     optimum at ``C``, for the intercept; inf if unknown. Also returns the rows read, the ``near`` that can compensate.
@@ -322,7 +317,7 @@ def levered(X, problem, C, ball, residue, theta, near, lazy):
     return (reach * away + apart / total + radius * radius / (C * kappa)) * (1.0 + 4.0 * rounded), count
 
 
-@kernel(fastmath=SUMS, leaf=True)
+@kernel(fastmath=SUMS, leaf=True, inner=True)
 def decided(reach, more, bounds, lazy):
     """Return how many rows are on one side wherever their form changes by at most ``reach`` times their length, which
     ``ratios`` are of, and by ``more`` times the smallest size: at either end.
@@ -377,22 +372,3 @@ def renew(X, problem, w, lazy):
         lazy.version[i] = used[lazy.version[i]]
     state[VERSIONS] = kept
     return read
-
-
-def warm_up():
-    one, w, marks = np.ones(2), np.ones(2), np.ones(2, dtype=np.int8)
-    problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    measure = one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0
-    X, lazy, room = matrix_of(np.eye(2)), nothing(2, 16, 2, measure), workspace(2, 2, False)
-    set_deadlines(problem, w, 0.0, one, lazy)
-    begin(marks, lazy)
-    working_set(X, problem, 1.0, w, one.copy(), w, 0, lazy)
-    put_back(0, one.copy(), lazy)
-    at_ends(0, room, one, one, one.copy())
-    back(X, problem, w, 0.0, 0, room, lazy)
-    free, now = Free(one, one, one, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0), np.zeros(len(FIELDS))
-    balanced(problem, free, w, (0.0, 0.0), 0, False, one.copy(), room, lazy, now)
-    certify(X, problem, 1.0, w, one, w, 0, room, lazy, now)
-    leave(problem, one, 0, marks, lazy)
-    levered(X, problem, 1.0, (1.0, 1.0), 0.0, one, 0, lazy)
-    decided(1.0, 0.0, problem.bounds, lazy)
