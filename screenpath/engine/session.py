@@ -151,7 +151,9 @@ class Session:
         return {}
 
     def limits(self) -> PathOptions:
-        o, limits = self.options, limits_of(self.options, self.began, pulse=self.pulse)
+        # Behind a kernel certificates are for the next step, and what is written of them are dual points.
+        o, asked = self.options, self.spec.rows is None
+        limits = limits_of(o, self.began, pulse=self.pulse, certificates=asked)
         if not o["audit"]:
             return limits
         return replace(limits, audit=Audit(ways(self.spec, o)[1], limits, self.spec.contradicted))

@@ -67,6 +67,8 @@ class Certificate(Proven):
         ``w`` is a vector; a kernel model sums products that cancel.
     product_error : float, default 0
         Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
+    rough : ndarray of shape (N,), optional
+        Of a kernel model: by how much more entries of ``total`` may be off, of rows whose dual variable is surely 0.
     shift, cost : float, default 0
         With a free intercept: difference of an exact dual point in the sum over rows, and in ``slack``, at most.
     intercept : float, optional
@@ -109,6 +111,7 @@ class Certificate(Proven):
     _: KW_ONLY
     total_error: float = 0.0
     product_error: float = 0.0
+    rough: np.ndarray | None = None
     shift: float = 0.0
     cost: float = 0.0
     intercept: float | None = None

@@ -7,15 +7,18 @@ with all rows need few rows of the kernel matrix.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
-from screenpath.numbers.rounding import UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
 from screenpath.problem.intercept import Balanced, inside
-from screenpath.problem.kernel import KernelModel, KernelReduced, Multiplied, sum_error
+from screenpath.problem.kernel import KernelModel
+from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
 from screenpath.regions.lever import KernelLevered, distance
 
@@ -66,14 +69,23 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         known, near = self._start
         self._start = (None, None)
         near, theta = near if known is reference else None, one_sided(self, theta)
+        if near is None and reference is not None and reference.rough is not None:
+            numbers = reference.total, reference.updates, reference.product_error, reference.rough
+            near = Multiplied(reference.theta, *numbers, reference.theta)
         for tries in range(TRIES):
             spread = self._spread(theta)
-            found = self._updated(theta, near, near if reference is None else reference, spread)
-            point = self._placed(C, theta, found[0], intercept)
+            alone = near is not None and (reference is None or near.rough is not None or reference.rough is not None)
+            found = Multiplied(theta, *self._updated(theta, near, near if alone else reference, spread))
+            if near is not None and near.rough is not None and found.updates:  # else all of them have been formed
+                found = replace(found, rough=near.rough, since=near.since).followed(self.rows, C)
+            point = self._placed(C, theta, found.total, intercept)
+            while found.rough is not None and (index := self._unsure(C, found, spread, *point)).size:
+                found = found.settled(self.rows, index, spread)
+                point = self._placed(C, theta, found.total, intercept)
             if point[1].theta is theta or intercept is not None or tries == TRIES - 1:
                 break
-            near, theta = Multiplied(theta, *found), one_sided(self, point[1].theta)
-        return self._pair(C, theta, *found, spread, point)
+            near, theta = found, one_sided(self, point[1].theta)
+        return self._pair(C, theta, found.total, found.updates, found.error, spread, point, found.rough)
 
     def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
         """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
@@ -81,7 +93,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         placed = self.placed(C * total, likely, intercept)
         return placed, self.balanced(theta, placed[-1], likely)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float, point=None) -> Certificate:
+    def _pair(self, C, theta, total, updates, product_error, spread: float, point=None, rough=None) -> Certificate:
         (low, high, b, t), point = point or self._placed(C, theta, total)
         off = self._off(C, product_error, spread)
         floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
@@ -90,10 +102,26 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost
         )
         numbers["error"] += cost + residue * self.largest_kink
-        return Certificate(**numbers, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue)
+        if rough is not None:  # whoever asks for products of all rows with the point
+            numbers["point"].error += C * OUTWARD * float((rough / self.norms).max())
+        return Certificate(
+            **numbers, rough=rough, shift=shift, cost=cost, intercept=b, low=low, high=high, residue=residue
+        )
+
+    def _unsure(self, C, known: Multiplied, spread: float, placed: tuple, point: Balanced) -> np.ndarray:
+        """Return the rows that ``rough`` leaves on no side, to be formed in float64: all others add 0 to losses, ``w``
+        and gap, and their kinks are beyond the best intercepts, whatever their products are within their errors.
+        """
+        low, high, b, t = placed
+        off = C * known.rough + self._off(C, known.error, spread) * self.norms + self.bounds[box_kernels.KINK]
+        off += 8.0 * UNIT * (np.abs(self.c) + C * np.abs(known.total) + abs(b)) + (high - low)
+        sure = (known.theta == 0.0) & (self.lo == 0.0) & (t + OUTWARD * off < 0.0)
+        sure[[row for row in (point.fall, point.rise) if row >= 0]] = False
+        return np.flatnonzero((known.rough != 0.0) & ~sure)
 
     def form_error(self, certificate) -> np.ndarray:
-        return super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
+        error = super().form_error(certificate) + 2.0 * UNIT * abs(certificate.intercept)
+        return error if certificate.rough is None else error + certificate.C * certificate.rough
 
     def at_zero(self, C: float, theta: np.ndarray) -> Certificate:
         return self.certify(C, None, theta)
@@ -134,6 +162,9 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
     def reduce(self, C: float, screened: Screened, reference) -> KernelReduced:  # type: ignore[override]
         reduced = super().reduce(C, screened, reference)
+        if self.rows.roughens:
+            t = self.c - reference.C * reference.total - self.signs * reference.intercept
+            reduced.near.roughen(np.flatnonzero((self.lo == 0.0) & (t < -FAR)))
         fixed = reduced.near.theta.copy()
         fixed[reduced.index] = 0.0
         rest, unsure = kernels.excess(fixed, self.signs)

@@ -17,8 +17,7 @@ rounded: within ``UNIT`` times C times the spread of the dual point's own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,132 +31,11 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
 from screenpath.problem import ends
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened, one_sided
-from screenpath.problem.reduced import Freed
+from screenpath.problem.kernel_products import KernelReduced, Multiplied, drift, moved, spread_of, sum_error
 from screenpath.problem.sharp import kernel_sharpened
 from screenpath.regions.geometry import Ball, KernelPoint
 
-if TYPE_CHECKING:
-    from screenpath.rows.gram import GramRows
-
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
-
-
-def sum_error(rows: GramRows, terms: int, spread: float) -> float:
-    """Return the error of products with a sum of kernel rows, relative to the norm of each row.
-
-    ``terms`` rows are summed, and ``spread`` is ``sum |weight| ||z||`` over them; each weight may be off by ``UNIT`` of
-    itself.
-    """
-    value = rows.error
-    return (value + (gamma(rows.depth(terms)) + 2.0 * UNIT) * (1.0 + value)) * spread * OUTWARD if terms else 0.0
-
-
-def drift(error: float, spread: float) -> float:
-    """Return an error of products after one more rounding of each; ``spread`` is that of the point."""
-    return (error + 2.0 * UNIT * (spread + error)) * OUTWARD
-
-
-@dataclass(slots=True)
-class Multiplied:
-    """A dual point and its products."""
-
-    theta: np.ndarray  # theta, total: shape (n,): the point and ``Q theta``
-    total: np.ndarray
-    updates: int  # times ``total`` has been updated since it was last formed from all rows
-    error: float  # each entry of ``total`` is off by at most this times the norm of its row
-
-    @property
-    def product_error(self) -> float:
-        """Return ``error``, under its name in a certificate."""
-        return self.error
-
-
-def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: float) -> tuple[np.ndarray, int, float]:
-    """Return products, their updates and their error for a point that differs from a known one in a few entries,
-    whose spread is given.
-    """
-    error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
-    return known.total + rows.sum_at(index, step), known.updates + 1, drift(known.product_error + error, spread)
-
-
-def spread_of(theta: np.ndarray, norms: np.ndarray) -> float:
-    """Return an upper bound of ``sum_j |theta_j| ||z_j||``, to which the rounding of a product is relative."""
-    return gram.spread(theta, norms) * (1.0 + gamma(theta.size + 8))
-
-
-@dataclass(slots=True)
-class KernelReduced:
-    """What screening left to solve, with ``alpha = C theta``.
-
-    ``near`` is a point of the whole problem, fixed rows included, with its products: where the solver starts, and where
-    it is. Whoever moves it by :meth:`advance` has formed what the certificate needs.
-    """
-
-    rows: GramRows
-    index: np.ndarray  # int64 of shape (k,): surviving samples
-    c: np.ndarray  # c, lo, hi, norms: shape (k,): kinks, ends of the box multiplied by C, and ``sqrt(Q_ii)``
-    lo: np.ndarray
-    hi: np.ndarray
-    norms: np.ndarray
-    C: float
-    box: tuple[np.ndarray, np.ndarray]  # ends of all dual variables, shape (n,)
-    near: Multiplied
-    reach: float  # at least ``sum |theta_i| ||z_i||`` for every point of the box, fixed rows included
-    offset: float  # ``sum c_i alpha_i`` over the fixed rows
-    slope: float  # largest part of a slope that was rounded away when the model was made
-    tail: float = 0.0  # by which a kink is off, at most
-    free: Freed | None = None
-
-    @property
-    def size(self) -> int:
-        """Return the number of survivors."""
-        return self.c.size
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """Return the survivors' dual variables, shape (k,)."""
-        return self.C * self.near.theta[self.index]
-
-    @property
-    def products(self) -> np.ndarray:
-        """Return ``z_i.w`` of the survivors, shape (k,)."""
-        return self.C * self.near.total[self.index]
-
-    @property
-    def error(self) -> float:
-        """Return what each of these is off by, at most, over the norm of its row."""
-        return self.C * drift(self.near.error, self.reach) * OUTWARD
-
-    @property
-    def w_sq(self) -> float:
-        return self.C * self.C * max(gram.inner(self.near.theta, self.near.total)[0], 0.0)
-
-    def advance(self, which: np.ndarray, alpha: np.ndarray, kinks: np.ndarray | None = None) -> float:
-        """Move survivors ``which`` to ``alpha``; return the part of the way that was gone.
-
-        This is all of it unless, with ``kinks`` of their products (less an intercept, which multiplies a sum that is 0
-        but for rounding), the dual is found to be largest before. A kernel row is formed for each of them that moves.
-        """
-        near, index, (lo, hi) = self.near, self.index[which], self.box
-        theta = np.minimum(np.maximum(alpha / self.C, lo[index]), hi[index])
-        low, high = alpha <= self.lo[which], alpha >= self.hi[which]
-        theta = np.where(low, lo[index], np.where(high, hi[index], theta))
-        some = theta != near.theta[index]
-        index, theta = index[some], theta[some]
-        if not index.size:
-            return 0.0
-        step, point = theta - near.theta[index], near.theta.copy()
-        point[index] = theta
-        found = Multiplied(point, *moved(near, self.rows, index, step, spread_of(point, self.rows.norms)))
-        if kinks is not None:
-            slope = float(step @ (kinks[some] - self.C * near.total[index]))
-            bent = self.C * float(step @ (found.total - near.total)[index])
-            if not slope >= bent:
-                share = slope / bent if slope > 0.0 else 0.0
-                self.advance(which[some], self.C * (near.theta[index] + share * step))
-                return share
-        self.near = found
-        return 1.0
 
 
 class KernelModel(BoxModel):
@@ -356,6 +234,7 @@ class KernelModel(BoxModel):
             "total": certificate.total,
             "updates": certificate.updates,
             "product_error": certificate.product_error,
+            "rough": np.zeros(0) if certificate.rough is None else certificate.rough,
             "guess": guess.theta,
             "guess_total": guess.total,
             "guess_updates": guess.updates,
@@ -372,7 +251,8 @@ class KernelModel(BoxModel):
             its_updates, its_error = states.count(state, "guess_updates"), states.number(state, "guess_error", 0.0)
             self._guess = Multiplied(guess, its_total, its_updates, its_error)
         product_error = states.number(state, "product_error", 0.0)
-        return self._pair(C, theta, total, updates, product_error, self._spread(theta))
+        more = {"rough": states.vector(state, "rough", self.size, 0.0)} if np.size(state.get("rough", ())) else {}
+        return self._pair(C, theta, total, updates, product_error, self._spread(theta), **more)
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
@@ -401,12 +281,13 @@ class KernelModel(BoxModel):
         name = ends.known(self, reference, C)
         if name is None:
             return None
-        theta, total, error = reference.theta, reference.total, reference.product_error
+        theta, total, error, rough = reference.theta, reference.total, reference.product_error, reference.rough
         if name == ends.CONSTANT:
             ratio = reference.C / C
             theta, total = ratio * theta, ratio * total
             error = drift(ratio * error, self._spread(theta))
-        self._start = reference, Multiplied(theta, total, reference.updates, error)
+            rough = None if rough is None else ratio * OUTWARD * rough
+        self._start = reference, Multiplied(theta, total, reference.updates, error, rough, theta)
         return self.certify(C, None, theta, reference), name
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
@@ -444,7 +325,7 @@ class KernelModel(BoxModel):
                 total, updates = turned, updates + 1
                 start += step
                 error = drift(error + self._sum_error(step), self._spread(start))
-        near = Multiplied(start, total, updates, error)
+        near = Multiplied(start, total, updates, error, reference.rough, start)
         c, lo, hi, norms, _, _ = out = np.empty((6, index.size))
         box_survivors(index, C, self.c, self.lo, self.hi, self.norms, start, total, out, 0)
         reduced = KernelReduced(

@@ -27,6 +27,7 @@ class Counted(Protocol):
     touched: float  # int or float: units touched so far by any operation; ``touched / n`` is the number of passes
     on_disk: bool = False  # whether passes read files, which the caller must close
     read: int | None = None  # bytes of files that passes have read so far; None if the data is in memory
+    spares: bool = False  # whether float32 may do where nothing depends on more, and nobody asks for more later
     moved: int | None = None  # bytes exchanged with other machines so far; None if the data is here
 
     def check(self) -> None:

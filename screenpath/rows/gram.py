@@ -19,10 +19,12 @@ from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
 from screenpath.rows.given_kernel import blocks_of
-from screenpath.rows.kernel_functions import BLOCK_BYTES, HeldOutRows, KernelBlocks
+from screenpath.rows.kernel_functions import BLOCK_BYTES, ROUGH_HEIGHT, ROUGH_UNIT, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
 MOST = 1 << 62  # bytes: a record may name any whole number
+ROUGH_ROWS = 12000  # from so many on, sums cost more than what float32 asks for besides
+ROUGH_WIDTH = 2048  # columns of a tile in float32
 HEIGHT, WIDTH = 128, 1024  # rows and columns of a tile of dense data: its values stay in the processor's cache
 WHOLE = 2048  # rows whose matrix is kept, 32 MB: rows of so few are asked for again and again
 SQUARE = 1024  # rows whose square must always fit
@@ -240,13 +242,40 @@ class GramRows(Counted):
                 rows = slice(first, first + height)
                 out[columns] += weights[rows] @ self.blocks.block(index[rows], place)
 
-        starts = range(0, out.size if index.size else 0, width)
+        self._each(range(0, out.size if index.size else 0, width), one)
+
+    def _each(self, starts: range, one) -> None:
+        """Call a function for each start, on threads."""
         if self.threads == 1 or len(starts) < 2:
             for start in starts:
                 one(start)
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(one, starts))
+
+    @property
+    def roughens(self) -> bool:
+        """Tell whether :meth:`rough_sum_at` may be used."""
+        few = self.plan.whole or self.mirrored or self.n < ROUGH_ROWS
+        return self.spares and not few and self.blocks.roughens
+
+    @property
+    def rough_error(self) -> float:
+        """Return about what :meth:`rough_sum_at` is off by, over the sum of the weights' magnitudes."""
+        return 2.0 * ROUGH_UNIT * (self.d + ROUGH_HEIGHT)
+
+    def rough_sum_at(self, index, weights, target) -> np.ndarray:
+        """Return :meth:`sum_at` in float32, and bounds of what it is off by, shape (2, m)."""
+        self.touched += index.size * target.size / self.n
+        out, signed = np.zeros((2, target.size)), weights * self.signs[index]
+
+        def one(start: int) -> None:
+            part = slice(start, start + ROUGH_WIDTH)
+            out[:, part] = self.blocks.rough_sums(index, signed, target[part])
+
+        self._each(range(0, target.size if index.size else 0, ROUGH_WIDTH), one)
+        out[0] *= self.signs[target]
+        return out
 
     def _tile(self, count: int) -> tuple[int, int]:
         """Return rows and columns of a tile of a sum over so many rows; sparse data is fastest in few products."""

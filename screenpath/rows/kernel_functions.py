@@ -28,6 +28,8 @@ HIDDEN = 2.0**-900  # exceeds what underflow can hide of an inner product, over 
 SHIFT_BITS = 12  # binary digits of an origin
 PRECISE_CELLS = 1 << 24  # of sums in twice the precision computed at a time
 CHUNK_CELLS = 1 << 17  # of rows read at a time
+ROUGH_UNIT, ROUGH_HEIGHT = 2.0**-24, 64  # rounding of float32, and rows whose terms are added up in it
+ROUGHEST = 2.0**-7  # largest error of an exponent in float32
 LIBRARY = 8.0 * UNIT  # relative error of a power: a few units in the last place on all machines
 
 
@@ -278,6 +280,43 @@ class KernelBlocks:
             A[:, : self.d], B[:, : self.d] = unit * self.X[rows], unit * self.X[columns]
             kernels.rough_exponents(A, np.ascontiguousarray(B.T), not rbf, out, first)
         kernels.rough_exponentials(out, first, first + rows.size, columns.size, f.constant)
+
+    @property
+    def roughens(self) -> bool:
+        """Tell whether :meth:`rough_sums` may be used."""
+        f = self.function
+        if f.name != "rbf" or self.sparse or f.constant:
+            return False
+        far = max(2.0 * f.gamma * float(self.squares.max(initial=0.0)), 1.0)
+        return far * (self.d + 8.0) * ROUGH_UNIT <= ROUGHEST
+
+    def rough_sums(self, rows, weights, columns) -> np.ndarray:
+        """Return ``sum_k weights[k] K(x_rows[k], x_j)`` for data rows ``columns`` in float32, and bounds of what they
+        are off by, shape (2, m).
+
+        With ``a`` and ``b``, gamma times the squared norms, ``2 gamma |x|.|z|`` is at most ``a + b``: a product of
+        rounded rows is off by ``d + 2`` units of this, and ``a``, ``b`` and two differences, at most ``2 (a + b)``, add
+        5. So a value is off by ``(d + 8) (a + b)`` units of itself, and by those of the exponential; a weight and the
+        sum of ``ROUGH_HEIGHT`` terms add theirs. All of this is relative to sums of positive terms, which are formed
+        along with the others; ``ROUGHEST`` is why what is of second order is below a twentieth. Values from that of
+        ``ROUGH_LEAST`` down are off by as much.
+        """
+        f, scale, lowest = self.function, float(np.abs(weights).max()), np.exp(kernels.ROUGH_LEAST)
+        A, B = ((np.sqrt(2.0 * f.gamma) * self.X[index]).astype(np.float32) for index in (rows, columns))
+        B = np.ascontiguousarray(B.T)
+        a, b = f.gamma * self.squares[rows], f.gamma * self.squares[columns]
+        w, out = weights / scale, np.zeros((3, b.size))
+        W, a32, b32 = (x.astype(np.float32) for x in (np.stack([w, np.abs(w), np.abs(w) * a]), a, b))
+        for start in range(0, a.size, ROUGH_HEIGHT):
+            part = slice(start, start + ROUGH_HEIGHT)
+            K = A[part] @ B
+            kernels.rough_arguments(K, a32[part], b32)
+            kernels.rough_exponentials(K, 0, K.shape[0], K.shape[1], 0.0)
+            out += W[:, part] @ K
+        units = (ROUGH_HEIGHT + 1.0 + kernels.ROUGH_EXP / ROUGH_UNIT + (self.d + 8.0) * b) * out[1]
+        units += (self.d + 8.0) * out[2]
+        bound = 1.05 * (ROUGH_UNIT * units + 2.0 * lowest * float(np.abs(w).sum()))
+        return scale * np.stack([out[0], bound])
 
     def arguments(self, rows, columns=None, others=None) -> np.ndarray:
         """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""

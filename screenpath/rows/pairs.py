@@ -121,6 +121,9 @@ class SomeBlocks(KernelBlocks):
         columns = self.index if columns is None else self.index[columns]
         return self.whole.block(self.index[rows] if others is None else rows, columns, others)
 
+    def rough_sums(self, rows, weights, columns) -> np.ndarray:
+        return self.whole.rough_sums(self.index[rows], weights, self.index[columns])
+
     def write(self, out, rows, columns, first) -> None:
         self.whole.write(out, self.index[rows], self.index[columns], first)
 

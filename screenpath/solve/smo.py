@@ -21,7 +21,7 @@ from screenpath.kernels.problem import intercept as intercept_kernels
 from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import balanced_to, inside
-from screenpath.problem.kernel import KernelReduced, Multiplied, sum_error
+from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
 from screenpath.solve.active_set import ActiveSet
@@ -56,10 +56,18 @@ class Smo(Solver):
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
         reduced.rows.forget()
         self.start(reduced, tol, budget)
-        run = self.run(reduced)
+        run = self.run(reduced.firm())
         epochs, converged = 0, False
         while True:
             converged = run.check(tol, dynamic)
+            if converged and run.reduced is not reduced:  # the others are looked at, and those that matter join
+                reduced.follow(run.reduced.near)
+                run = self.run(reduced)
+                converged = run.check(tol, dynamic)
+                if not converged:
+                    reduced.settle(run.kinks - run.products)
+                    run = self.run(reduced.firm())
+                    run.check(tol, dynamic)
             budget.note(run.gap, run.primal, reduced.rows.touched)
             if converged or run.alive.size == 0 or run.stuck:
                 break
@@ -67,8 +75,10 @@ class Smo(Solver):
                 break
             run.epoch((LATER if epochs else AIM) * tol * abs(run.primal), self.shrinking, self.newton)
             epochs += 1
+        reduced.near, whole = run.reduced.near, run.reduced is reduced
         extra, reduced.rows.touched = reduced.rows.touched, touched  # booked once, by the walk
-        return Solution(None, run.alpha, epochs, extra, converged, run.screened, self.name, lambda: run.decided)
+        decided = run.decided if whole else np.zeros(reduced.size, dtype=np.int8)
+        return Solution(None, reduced.alpha, epochs, extra, converged, run.screened, self.name, lambda: decided)
 
     def start(self, reduced: KernelReduced, tol: float, budget: Budget) -> None:
         """Move a start at zero to a point whose dual variables are mostly right.
@@ -81,15 +91,22 @@ class Smo(Solver):
             return
         some = np.sort(np.random.default_rng(0).permutation(r.size)[: r.size // LEVEL])
         times, nothing = r.size / some.size, np.zeros(r.near.theta.size)
-        few = replace(
-            r, index=r.index[some], c=r.c[some], lo=times * r.lo[some], hi=times * r.hi[some], norms=r.norms[some],
-            C=times * r.C, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0,
-            free=replace(r.free, rest=0.0, rest_error=0.0),
-        )  # fmt: skip
+        few = r.part(some, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0, C=times * r.C)
+        few = replace(few, lo=times * few.lo, hi=times * few.hi, free=replace(r.free, rest=0.0, rest_error=0.0))
+        if r.rows.roughens:  # others are looked at when these are solved
+            few.near.roughen(np.setdiff1d(np.arange(nothing.size), few.index, assume_unique=True))
         r.rows.touched += self.solve(few, tol=max(tol, COARSE), budget=budget, dynamic=False).touched
-        run = FreeRun(r)
+        few.follow(few.near)
+        run, all_of_them = FreeRun(r), r.near.rough is not None and not r.near.rough.any()
         t = run.kinks_at(few.C * few.near.total[r.index]) - few.C * few.near.total[r.index]
+        if all_of_them:
+            r.near.roughen(r.index[(r.lo == 0.0) & (t < -FAR)])
         r.advance(np.arange(r.size), np.where(t > 0.0, r.hi, r.lo))
+        if all_of_them:
+            r.follow(r.near)
+            run.read()
+            run.terms()
+            r.settle(run.kinks - run.products)
 
 
 class Run:

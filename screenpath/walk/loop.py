@@ -52,7 +52,8 @@ class PathOptions:
     # ``audit(model, parameter, rank, reference, certificate, decided) -> dict`` of further columns, called after the
     # clock has stopped; ``decided`` holds what the static and the dynamic rule fixed (:class:`Audit`)
     audit: Callable | None = None
-    # whether each step comes with its certificate. Without, it is None for most points of a stretch.
+    # whether each step comes with its certificate. Without, it is None for most points of a stretch, and behind a
+    # kernel products may be rough that nothing depends on.
     certificates: bool = True
     pulse: Pulse | None = None  # hears of the point under way, and may end it as the deadline would
 
@@ -94,6 +95,7 @@ def batches(
         Of the pairs that the steps report, the last of which is the next step's reference.
     """
     grid, before = as_grid(grid), steps.bytes_of(model.rows)
+    model.rows.spares = not (options.certificates or screening.counts_all)
     if reference is None:
         if grid.grows:
             grid.restart()  # it may know the points of another path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels.problem import box as kernels
-from screenpath.problem import kernel, sharp
+from screenpath.problem import kernel, kernel_products, sharp
 from screenpath.problem.box_types import Screened
 from screenpath.problem.kernel import KernelModel, Multiplied
 from screenpath.regions.geometry import Ball, KernelPoint
@@ -26,7 +26,7 @@ def large(depth):
 
 @pytest.fixture
 def coarse(monkeypatch):
-    for module in (kernel, sharp):
+    for module in (kernel, kernel_products, sharp):
         for name, value in (("gamma", large), ("UNIT", UNIT), ("OUTWARD", OUTWARD)):
             monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(kernels, "UNDERFLOW", UNDERFLOW)
