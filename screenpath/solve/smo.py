@@ -223,7 +223,7 @@ class FreeRun(Run):
         assert reduced.free is not None
         self.freed = reduced.free
         super().__init__(reduced)
-        self.width, self.kinks = reduced.hi - reduced.lo, reduced.c - self.signs * self.freed.intercept
+        self.width = reduced.hi - reduced.lo
         self.level = float(np.where(self.signs > 0.0, reduced.hi, -reduced.lo).sum()) - self.freed.rest
         self.slack = 4.0 * UNIT * reduced.size * float(self.width.sum())
         self.balance()
@@ -252,7 +252,9 @@ class FreeRun(Run):
         free = self.decided == 0
         lo, hi = np.where(free, r.lo, self.alpha), np.where(free, r.hi, self.alpha)
         signs = self.signs.astype(np.int8)
-        found = balanced_to(self.alpha, self.kinks - self.products, lo, hi, signs, self.freed.rest)
+        # Not at the reference's intercept, in whose rounding a sharpened certificate and that of a checkpoint differ.
+        t = self.kinks_at(self.products) - self.products
+        found = balanced_to(self.alpha, t, lo, hi, signs, self.freed.rest)
         if found is not self.alpha:
             index = np.flatnonzero(found != self.alpha)
             self.move(index, found[index])
