@@ -70,6 +70,15 @@ class Kernel:
         return getattr(self.dispatcher, name)
 
 
+class Inner(Kernel):
+    """A kernel without a wrapper for Python: a call from there would end the process."""
+
+    def __call__(self, *arguments):
+        if self.dispatcher is not self.function:
+            raise TypeError(f"{self.__qualname__} is called by kernels alone")
+        return self.function(*arguments)
+
+
 def kernel(function=None, leaf=False, inner=False, **options):
     """Compile a function with numba, without the GIL, and keep the machine code for the next process.
 
@@ -96,7 +105,7 @@ def kernel(function=None, leaf=False, inner=False, **options):
     inner = inner or function.__name__.startswith("_")
     wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
     # `_nrt` is said of every kernel: what is compiled on the way inherits it else.
-    return Kernel(function, {"_nrt": not leaf, **wrappers, **options})
+    return (Inner if inner else Kernel)(function, {"_nrt": not leaf, **wrappers, **options})
 
 
 @waits

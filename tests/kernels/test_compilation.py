@@ -29,6 +29,23 @@ def test_warm_up_reaches_every_kernel():
     assert uncompiled == []  # each kernel module's warm_up() must call all of its kernels
 
 
+def test_a_kernel_that_only_kernels_call_says_so():
+    @kernel(inner=True)
+    def doubled(x):
+        return 2.0 * x
+
+    @kernel
+    def calls(x):
+        return doubled(x) + 1.0
+
+    assert calls(1.0) == 3.0
+    if config.DISABLE_JIT:
+        assert doubled(1.0) == 2.0
+    else:
+        with pytest.raises(TypeError, match="doubled is called by kernels alone"):
+            doubled(1.0)
+
+
 def test_kernel_modules_are_those_with_kernels():
     modules = compilation.kernel_modules()
     assert {"box", "cd", "rows"} <= set(modules)
