@@ -19,7 +19,7 @@ RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
 SMALLEST, LARGEST = 1e-14, 1e-2  # ridges
 ROUGH = 5e-5  # ridges from which on a float32 factor does for a matrix in float32: in half the time
 BORDER = 0.25  # coordinates that may join or leave a factor, as a share of its own
-SLOW = 0.5  # a step that leaves more than this share of the gap is followed by one with the ridge that is due
+SLOW = 0.5  # of the gap: after a step that leaves more the ridge rises if it was cut, and is that of the next factor
 
 
 class FaceNewton:
@@ -28,7 +28,7 @@ class FaceNewton:
     A ridge ``1/sigma`` makes a step that of the proximal dual, ``max D(alpha) - ||alpha - alpha_k||^2 / (2 sigma)``.
     If the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
     directions that change nothing until it meets the box. Steps that stay inside the box lower it, those that are cut
-    raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
+    and leave much of the gap raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
     """
 
     def __init__(self, most: int = MOST_FREE, free: bool = False, space: Space | None = None):
@@ -52,22 +52,26 @@ class FaceNewton:
             if free.size == 0 or free.size > self.most:
                 break
             fresh = self.factor is None
-            step = self.face_step(Q, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
+            step, cut = self.face_step(Q, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
             moved = step != 0.0
             image = np.zeros(t.size)
             gram_kernels.add_rows(Q, free[moved], step[moved], image)
             touched += 2 * free.size
-            slope, curvature = float(step @ pull[free]), float(step @ image[free])
-            if not slope > 0.0:
-                if fresh:
-                    break
-                self.factor = None  # its rounding may be to blame
-                continue
-            length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
-            alpha[free] = np.minimum(np.maximum(alpha[free] + length * step, lo[free]), hi[free])
-            t -= length * image
-            before, (left, pull) = left, self.measure(t, lo, hi, alpha)
-            if left > SLOW * before and self.factor is not None and not self.factor.serves(self.ridge):
+            slope, curvature, before = float(step @ pull[free]), float(step @ image[free]), left
+            if slope > 0.0:
+                length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
+                alpha[free] = np.minimum(np.maximum(alpha[free] + length * step, lo[free]), hi[free])
+                t -= length * image
+                left, pull = self.measure(t, lo, hi, alpha)
+            elif fresh:
+                break
+            slow = left > SLOW * before
+            if not cut:
+                self.ridge = max(self.ridge / 10.0, SMALLEST)
+            elif slow:
+                self.ridge = min(10.0 * self.ridge, LARGEST)
+            # Without a slope its rounding may be to blame.
+            if not slope > 0.0 or (slow and self.factor is not None and not self.factor.serves(self.ridge)):
                 self.factor = None
         return touched
 
@@ -76,12 +80,13 @@ class FaceNewton:
         left, b = kernels.slack(t, lo, hi, alpha, self.free)
         return left, t - b
 
-    def face_step(self, Q, free, t, low, high) -> np.ndarray:
+    def face_step(self, Q, free, t, low, high) -> tuple[np.ndarray, bool]:
         """Return a step of the coordinates ``free`` inside their box, towards the maximum of ``t.s - s'Qs / 2`` over a
         face of it.
 
         Coordinates that the maximum without bounds would push out are fixed at the bound they cross, and the rest is
-        solved for again, until nothing is pushed out. ``t``, ``low`` and ``high`` are gradient and room of ``free``.
+        solved for again, until nothing is pushed out; whether any was is told, too. ``t``, ``low`` and ``high`` are
+        gradient and room of ``free``.
         """
         step, inside = np.zeros(t.size), np.ones(t.size, dtype=bool)
         pull, cut = t.copy(), False
@@ -103,8 +108,7 @@ class FaceNewton:
         if self.free:  # what bounds have cut off one side comes off the other
             rise, fall = float(step[step > 0.0].sum()), -float(step[step < 0.0].sum())
             step *= np.where(step > 0.0, min(fall / rise, 1.0), min(rise / fall, 1.0)) if rise * fall > 0.0 else 0.0
-        self.ridge = min(10.0 * self.ridge, LARGEST) if cut else max(self.ridge / 10.0, SMALLEST)
-        return step
+        return step, cut
 
     def on_face(self, Q, free, where, pull, step) -> np.ndarray:
         """Return the maximum without bounds over ``where``, entries of ``free``; the others have their step."""
