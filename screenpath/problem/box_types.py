@@ -34,95 +34,52 @@ class Unread(Point):
 
 @dataclass(slots=True)
 class Certificate(Proven):
-    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+    """What is known about one pair (w, theta) on the full data; the reference of the next step."""
 
-    Parameters
-    ----------
-    C : float
-        Parameter at which the pair was certified.
-    point : Point
-        Primal point ``w`` with the margins ``g_i.w`` of all dual variables.
-    theta : ndarray of shape (N,)
-        Feasible dual point.
-    total : ndarray of shape (d,)
-        ``G'theta``; the primal point of the dual is ``C * total``.
-    total_sq, inner : float
-        ``||G'theta||^2`` and ``w . G'theta``.
-    xi, ell : float
-        ``sum phi_i(c_i - g_i.w)`` and ``c . theta``.
-    slack : float
-        Upper bound of ``sum (phi_i(t_i) - theta_i t_i)``, rounding counted.
-    error : float
-        Bound on the rounding error of ``xi - ell``.
-    primal, primal_error, gap, rounding : float
-        See :class:`rounding.Proven`.
-    n_R, n_L : int
-        Dual variables at their lower and upper end.
-    updates : int
-        Updates of ``total`` since it was last computed from all rows.
-    sum_error : float, default 0
-        Bound on the norm of the rounding error of ``total``.
-    total_error : float, default 0
-        Bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose
-        ``w`` is a vector; a kernel model sums products that cancel.
-    product_error : float, default 0
-        Of a kernel model: each entry of ``total`` is off by at most this times the norm of its row.
-    rough : ndarray of shape (N,), optional
-        Of a kernel model: by how much more entries of ``total`` may be off, of rows whose dual variable is surely 0.
-    shift, cost : float, default 0
-        With a free intercept: difference of an exact dual point in the sum over rows, and in ``slack``, at most.
-    intercept : float, optional
-        The best free intercept for ``w``; None if the model has none.
-    low, high : float, default 0
-        Both ends of the interval of the best.
-    residue : float, default 0
-        Bound on the error of the signed sum of ``theta``: an exact dual point differs by this in one row.
-    before : tuple (float, ndarray of shape (N,), ndarray of shape (N,), ndarray of shape (d,)), optional
-        C, ``theta``, the products of the rows with ``w``, and ``total`` of the step before, if a solver starts
-        from the line through both.
-    faces : Faces, optional
-        Steps that the solver has taken, for those of the next step of the path.
-    memory : Lazy or callable, optional
-        ``unread``, or a function that returns it.
-    level : float, optional
-        Of a path over a level of the loss: that level (:mod:`screenpath.problem.levels`).
-    relative : float
-        ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``.
-    """
-
-    C: float
-    point: Point
-    theta: np.ndarray
-    total: np.ndarray
-    total_sq: float
+    C: float  # parameter at which the pair was certified
+    point: Point  # primal point ``w`` with the margins ``g_i.w`` of all dual variables
+    theta: np.ndarray  # shape (N,): feasible dual point
+    total: np.ndarray  # shape (d,): ``G'theta``; the primal point of the dual is ``C * total``
+    total_sq: float  # total_sq, inner: ``||G'theta||^2`` and ``w . G'theta``
     inner: float
-    xi: float
+    xi: float  # xi, ell: ``sum phi_i(c_i - g_i.w)`` and ``c . theta``
     ell: float
-    slack: float
-    error: float
-    primal: float
+    slack: float  # upper bound of ``sum (phi_i(t_i) - theta_i t_i)``, rounding counted
+    error: float  # bound on the rounding error of ``xi - ell``
+    primal: float  # primal, primal_error, gap, rounding: see :class:`rounding.Proven`
     primal_error: float
     gap: float
     rounding: float
-    n_R: int
+    n_R: int  # n_R, n_L: dual variables at their lower and upper end
     n_L: int
-    updates: int
-    sum_error: float = 0.0
+    updates: int  # updates of ``total`` since it was last computed from all rows
+    sum_error: float = 0.0  # bound on the norm of the rounding error of ``total``
     _: KW_ONLY
+    # bound on the rounding error of ``total_sq`` beyond a tiny part of its own size. 0 for a linear model, whose ``w``
+    # is a vector; a kernel model sums products that cancel
     total_error: float = 0.0
+    # of a kernel model: each entry of ``total`` is off by at most this times the norm of its row
     product_error: float = 0.0
+    # shape (N,): of a kernel model: by how much more entries of ``total`` may be off, of rows whose dual variable is
+    # surely 0
     rough: np.ndarray | None = None
+    # shift, cost: with a free intercept: difference of an exact dual point in the sum over rows, and in ``slack``, at
+    # most
     shift: float = 0.0
     cost: float = 0.0
-    intercept: float | None = None
-    low: float = 0.0
+    intercept: float | None = None  # the best free intercept for ``w``; None if the model has none
+    low: float = 0.0  # low, high: both ends of the interval of the best
     high: float = 0.0
+    # bound on the error of the signed sum of ``theta``: an exact dual point differs by this in one row
     residue: float = 0.0
+    # tuple (float, shape (N,), shape (N,), shape (d,)): C, ``theta``, the products of the rows with ``w``, and
+    # ``total`` of the step before, if a solver starts from the line through both
     before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
-    faces: Faces | None = None
-    memory: Any = None
+    faces: Faces | None = None  # steps that the solver has taken, for those of the next step of the path
+    memory: Any = None  # ``unread``, or a function that returns it
+    # ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``
     relative: float = GAP_ROUNDING
-    level: float | None = None
+    level: float | None = None  # of a path over a level of the loss: that level (:mod:`screenpath.problem.levels`)
 
     @property
     def at(self) -> tuple:
@@ -138,18 +95,11 @@ class Certificate(Proven):
 
 @dataclass(slots=True)
 class Screened:
-    """Decisions of a rule over all dual variables.
+    """Decisions of a rule over all dual variables."""
 
-    Parameters
-    ----------
-    status : ndarray of int8 of shape (N,)
-        -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives.
-    n_R, n_L : int
-        How many of each.
-    """
-
+    # int8 of shape (N,): -1: provably at the lower end (R); +1: provably at the upper end (L); 0: survives
     status: np.ndarray
-    n_R: int
+    n_R: int  # n_R, n_L: how many of each
     n_L: int
 
 

@@ -55,84 +55,57 @@ NO_INTERCEPT = Level(0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class SparseCertificate(Proven):
-    """What is known about one pair (w, theta) on the full data; the reference of the next step.
+    """What is known about one pair (w, theta) on the full data; the reference of the next step."""
 
-    Parameters
-    ----------
-    alpha, beta : float
-        Parameters at which the pair was certified.
-    w : ndarray of shape (classes * d,)
-    scores : ndarray of shape (classes * n,)
-        ``X w_c``.
-    theta : ndarray of shape (classes * n,)
-    u, u_slack : ndarray of shape (classes * d,)
-        ``X' psi(theta) / n``, and error bounds of its entries. These are 0 (rounding apart), except where ``w`` is
-        0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective.
-    loss, loss_slack : float
-        Mean loss; the losses' share of the gap.
-    theta_sum, theta_sq, apart_sq : float
-        ``sum c theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``.
-    n_R, n_L, nonzero : int
-        Dual variables at their lower and at their upper end; weights that are not zero.
-    w_sq, w_l1, kink, lag_sq, lag_w : float
-        Of the penalty, see ``kernels.problem.sparse.feature_terms``.
-    formed : ndarray of int64
-    room : float
-        No dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight.
-    psi : ndarray of shape (classes * n,) or None
-        ``psi(theta)`` if it is at hand, see :meth:`SparseModel.psi_of`.
-    primal, primal_error, gap, rounding : float
-        At ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by ``SparseRounding.finish``.
-    t_error, u_error, floor : float
-        Bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0`` on the latter's effect
-        on the gap), and on underflow.
-    intercept, low, high : float
-        Of a free intercept: the one that is part of the ``scores``, and both ends of the best for ``w``; see
-        :class:`Level`.
-    off, shift, cost : float
-        Bounds on the difference of an exact dual point, whose signed sums are 0: itself, in ``u``, and in the gap.
-    part : float
-        At ``alpha = 0`` the part of ``theta`` that surely is a dual point.
-    """
-
-    alpha: float
+    alpha: float  # alpha, beta: parameters at which the pair was certified
     beta: float
-    w: np.ndarray
-    scores: np.ndarray
-    theta: np.ndarray
+    w: np.ndarray  # shape (classes * d,)
+    scores: np.ndarray  # shape (classes * n,): ``X w_c``
+    theta: np.ndarray  # shape (classes * n,)
+    # u, u_slack: shape (classes * d,): ``X' psi(theta) / n``, and error bounds of its entries. These are 0 (rounding
+    # apart), except where ``w`` is 0 and ``|u| + u_slack <= beta``: there the entry has no share in either objective
     u: np.ndarray
     u_slack: np.ndarray
-    loss: float
+    loss: float  # loss, loss_slack: mean loss; the losses' share of the gap
     loss_slack: float
-    theta_sum: float
+    theta_sum: float  # theta_sum, theta_sq, apart_sq: ``sum c theta``, ``||theta||^2`` and ``||theta - theta(w)||^2``
     theta_sq: float
     apart_sq: float
-    n_R: int
+    n_R: int  # n_R, n_L, nonzero: dual variables at their lower and at their upper end; weights that are not zero
     n_L: int
-    w_sq: float
+    w_sq: float  # w_sq, w_l1, kink, lag_sq, lag_w: of the penalty, see ``kernels.problem.sparse.feature_terms``
     w_l1: float
     kink: float
     lag_sq: float
     lag_w: float
     nonzero: int
     _: KW_ONLY
-    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)
-    room: float = 0.0
+    formed: np.ndarray = field(default_factory=lambda: NO_FEATURES)  # int64, see ``room``
+    room: float = 0.0  # no dual point within ``room`` of ``theta`` gives a feature outside ``formed`` a weight
+    # shape (classes * n,) or None: ``psi(theta)`` if it is at hand, see :meth:`SparseModel.psi_of`
     psi: np.ndarray | None = None
+    # primal, primal_error, gap, rounding: at ``alpha``, see :class:`screenpath.numbers.rounding.Proven`; written by
+    # ``SparseRounding.finish``
     primal: float = np.inf
     primal_error: float = 0.0
     gap: float = np.inf
     rounding: float = 0.0
+    # t_error, u_error, floor: bounds on the norms of the rounding errors of all margins and of ``u`` (at ``alpha = 0``
+    # on the latter's effect on the gap), and on underflow
     t_error: float = 0.0
     u_error: float = 0.0
     floor: float = 0.0
+    # intercept, low, high: of a free intercept: the one that is part of the ``scores``, and both ends of the best for
+    # ``w``; see :class:`Level`
     intercept: float = 0.0
     low: float = 0.0
     high: float = 0.0
+    # off, shift, cost: bounds on the difference of an exact dual point, whose signed sums are 0: itself, in ``u``, and
+    # in the gap
     off: float = 0.0
     shift: float = 0.0
     cost: float = 0.0
-    part: float = 1.0
+    part: float = 1.0  # at ``alpha = 0`` the part of ``theta`` that surely is a dual point
 
     @property
     def at(self) -> tuple:
@@ -146,29 +119,20 @@ class SparseCertificate(Proven):
 
 @dataclass(slots=True)
 class SparseScreened:
-    """Decisions over all dual variables and weights, with the effect of conditioning on the norms.
+    """Decisions over all dual variables and weights, with the effect of conditioning on the norms."""
 
-    Parameters
-    ----------
-    duals : ndarray of int8 of shape (classes * n,)
-        -1: at the lower end (R); +1: at the upper end (L); 0: survives. The pairs (own class, sample) of a multi-class
-        model are -1.
-    keep : ndarray of int8 of shape (classes * d,)
-        0: the weight is zero; 1: survives.
-    row_part, col_part : ndarray
-        Squared norms of samples (one per class) over surviving features, of columns over surviving dual variables. The
-        norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more.
-    record : ndarray of int64 of shape (triggerings, 2)
-        Dual variables and weights found by each triggering of ISS and IFS, -1 if it did not run.
-    col_total : ndarray of shape (classes * d,)
-        With a free intercept sums of columns over surviving dual variables; else empty.
-    """
-
+    # int8 of shape (classes * n,): -1: at the lower end (R); +1: at the upper end (L); 0: survives. The pairs (own
+    # class, sample) of a multi-class model are -1
     duals: np.ndarray
-    keep: np.ndarray
+    keep: np.ndarray  # int8 of shape (classes * d,): 0: the weight is zero; 1: survives
+    # row_part, col_part: squared norms of samples (one per class) over surviving features, of columns over surviving
+    # dual variables. The norm of a column whose weight is proven not to be 0 may be larger: it decides nothing any more
     row_part: np.ndarray
     col_part: np.ndarray
+    # int64 of shape (triggerings, 2): dual variables and weights found by each triggering of ISS and IFS, -1 if it did
+    # not run
     record: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    # shape (classes * d,): with a free intercept sums of columns over surviving dual variables; else empty
     col_total: np.ndarray = field(default_factory=lambda: NO_TOTALS)
 
     @property

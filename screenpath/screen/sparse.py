@@ -41,25 +41,14 @@ CANCELLED = 1e-13  # of the terms of a sum, which may be much smaller
 
 @dataclass(frozen=True, slots=True)
 class SparseScreening(PathScreening):
-    """What is screened when.
+    """What is screened when."""
 
-    Parameters
-    ----------
-    samples, features : bool
-        Whether the static rule screens them, before each solve and from the previous step.
-    dynamic : bool
-        Apply the gap balls of the current iterate, both sides, while solving (Shibagaki 2016).
-    features_first : bool
-        Which triggering comes first; the result is the same (Theorem 12), the work is not.
-    name : str
-        As the user wrote it.
-    """
-
+    # samples, features: whether the static rule screens them, before each solve and from the previous step
     samples: bool
     features: bool
-    dynamic: bool
-    features_first: bool
-    name: str
+    dynamic: bool  # apply the gap balls of the current iterate, both sides, while solving (Shibagaki 2016)
+    features_first: bool  # which triggering comes first; the result is the same (Theorem 12), the work is not
+    name: str  # as the user wrote it
 
     def before(self, model, reference, parameter) -> SparseScreened:
         if not (self.samples or self.features):

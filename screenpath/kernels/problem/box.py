@@ -38,24 +38,13 @@ LEAST = 2.0**-510  # and of a distance that is the root of such squares, for eac
 
 
 class Errors(NamedTuple):
-    """Rounding errors in the numbers of a reduced problem, see :func:`errors_of`.
+    """Rounding errors in the numbers of a reduced problem, see :func:`errors_of`."""
 
-    Attributes
-    ----------
-    rounding : float
-        Slack of a comparison that decides.
-    relative : float
-        Relative error of a product with a row, and of a loss.
-    total : float
-        Bound on the norm of the error of the sum over all rows that the solve starts from, fixed ones included.
-    floor : float
-        What kinks and underflow add to the sum of the rows' shares of the gap.
-    """
-
-    rounding: float
-    relative: float
+    rounding: float  # slack of a comparison that decides
+    relative: float  # relative error of a product with a row, and of a loss
+    # bound on the norm of the error of the sum over all rows that the solve starts from, fixed ones included
     total: float
-    floor: float
+    floor: float  # what kinks and underflow add to the sum of the rows' shares of the gap
 
 
 @kernel

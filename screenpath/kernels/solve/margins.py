@@ -30,25 +30,17 @@ FRESH = INSIDE  # between two working sets
 
 
 class Workspace(NamedTuple):
-    """The survivors' problem, and work space for its solver.
+    """The survivors' problem, and work space for its solver."""
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (8, k)
-        The problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by the result.
-    near, G, H : ndarray of shape (7, k), (k, d), (d, d) or larger
-        Work space for a working set; ``G`` is empty for sparse rows.
-    lists : ndarray of int64 of shape (5, k)
-        ``WHERE`` the rows are in the data; ``ALIVE`` counts from 0, and is overwritten by the rows that the gap ball
-        has not fixed.
-    marks : ndarray of int8 of shape (2, k)
-        ``SIGNS``: a row is this times the one stored; and work space.
-    """
-
+    # shape (8, k): the problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by
+    # the result
     vectors: np.ndarray
+    # near, G, H: shape (7, k), (k, d), (d, d) or larger: work space for a working set; ``G`` is empty for sparse rows
     near: np.ndarray
+    # int64 of shape (5, k): ``WHERE`` the rows are in the data; ``ALIVE`` counts from 0, and is overwritten by the rows
+    # that the gap ball has not fixed
     lists: np.ndarray
-    marks: np.ndarray
+    marks: np.ndarray  # int8 of shape (2, k): ``SIGNS``: a row is this times the one stored; and work space
     G: np.ndarray
     H: np.ndarray
 

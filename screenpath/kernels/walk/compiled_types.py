@@ -40,75 +40,39 @@ class Problem(NamedTuple):
 
 
 class Points(NamedTuple):
-    """The steps of a walk and their reference.
+    """The steps of a walk and their reference."""
 
-    Attributes
-    ----------
-    grid : ndarray of shape (k + 1,)
-        The reference's parameter, then those of the steps.
-    w, total : ndarray of shape (k + 1, d)
-        A row for the reference and one for each step, which is written.
-    theta : ndarray of shape (k + 1, n) or (1, n)
-        The same; or one row for all, which ends as that of the last step that is done.
-    margins : ndarray of shape (k + 1, n) or (2, n)
-        The same; or two rows used in turn.
-    numbers : ndarray of shape (k + 1, len(FIELDS))
-        A row for the reference and one for each step, which is written; if decisions are given, their counts.
-    decided : ndarray of int8 of shape (n,)
-        What the static rule has fixed at the last step that was begun: written, or given for the only one. 0 before.
-    """
-
-    grid: np.ndarray
-    w: np.ndarray
+    grid: np.ndarray  # shape (k + 1,): the reference's parameter, then those of the steps
+    w: np.ndarray  # w, total: shape (k + 1, d): a row for the reference and one for each step, which is written
     total: np.ndarray
+    # shape (k + 1, n) or (1, n): the same; or one row for all, which ends as that of the last step that is done
     theta: np.ndarray
-    margins: np.ndarray
+    margins: np.ndarray  # shape (k + 1, n) or (2, n): the same; or two rows used in turn
+    # shape (k + 1, len(FIELDS)): a row for the reference and one for each step, which is written; if decisions are
+    # given, their counts
     numbers: np.ndarray
+    # int8 of shape (n,): what the static rule has fixed at the last step that was begun: written, or given for the only
+    # one. 0 before
     decided: np.ndarray
 
 
 class Settings(NamedTuple):
-    """How the steps are walked.
+    """How the steps are walked."""
 
-    Attributes
-    ----------
-    tol, aim : float
-        Relative gap on all rows, and that of the reduced problem.
-    limit : int
-        Newton iterations of a step.
-    region : int
-        What screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``.
-    dynamic : bool
-        Screen with the gap ball while solving.
-    few : float
-        A smaller share of rows is not screened, see ``problem.box.FEW``.
-    fresh_every : int
-        Updates of the sum over rows after which it is computed anew.
-    rounding, relative : float
-        Slacks of a comparison and of a squared radius, those of the model.
-    slice_s : float
-        Seconds after which no further step is begun.
-    marked : bool
-        Write to ``decided`` also what the dynamic rule has fixed.
-    lever : float
-        With a free intercept: relative rounding of a lever's centre.
-    between : float
-        Dual variables between their ends up to which a walk had better not read all rows, see ``lazy``; one that does
-        not goes on up to twice as many. Below 0: it always reads them.
-    """
-
-    tol: float
+    tol: float  # tol, aim: relative gap on all rows, and that of the reduced problem
     aim: float
-    limit: int
-    region: int
-    dynamic: bool
-    few: float
-    fresh_every: int
-    rounding: float
+    limit: int  # Newton iterations of a step
+    region: int  # what screens before each solve: ``NOTHING``, ``PAIR_BALL`` or ``GIVEN``
+    dynamic: bool  # screen with the gap ball while solving
+    few: float  # a smaller share of rows is not screened, see ``problem.box.FEW``
+    fresh_every: int  # updates of the sum over rows after which it is computed anew
+    rounding: float  # rounding, relative: slacks of a comparison and of a squared radius, those of the model
     relative: float
-    slice_s: float
-    marked: bool
-    lever: float
+    slice_s: float  # seconds after which no further step is begun
+    marked: bool  # write to ``decided`` also what the dynamic rule has fixed
+    lever: float  # with a free intercept: relative rounding of a lever's centre
+    # dual variables between their ends up to which a walk had better not read all rows, see ``lazy``; one that does not
+    # goes on up to twice as many. Below 0: it always reads them
     between: float
 
 
@@ -126,29 +90,18 @@ class Changes(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What a free intercept needs in addition to :class:`Problem`: the rows without their signs.
+    """What a free intercept needs in addition to :class:`Problem`: the rows without their signs."""
 
-    Attributes
-    ----------
-    kinks, lo, hi, width, spread : ndarray of shape (n,)
-        As in ``problem.intercept.Signless``; and at least the distance of each row from ``mean``.
-    mean : ndarray of shape (d,)
-    level, slack : float
-        ``sum hi``, and the rounding error of a sum of widths.
-    typical : float
-        A typical distance of the rows from ``mean``, above 0.
-    largest, largest_kink : float
-        Of the ends of the boxes, and of the kinks.
-    """
-
+    # kinks, lo, hi, width, spread: shape (n,): as in ``problem.intercept.Signless``; and at least the distance of each
+    # row from ``mean``
     kinks: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     width: np.ndarray
     spread: np.ndarray
-    mean: np.ndarray
-    level: float
+    mean: np.ndarray  # shape (d,)
+    level: float  # level, slack: ``sum hi``, and the rounding error of a sum of widths
     slack: float
-    typical: float
-    largest: float
+    typical: float  # a typical distance of the rows from ``mean``, above 0
+    largest: float  # largest, largest_kink: of the ends of the boxes, and of the kinks
     largest_kink: float

@@ -44,61 +44,36 @@ RIDGE = 1e-6  # added to the second moments of columns that are about 1
 
 
 class Lazy(NamedTuple):
-    """What is known of the rows without reading them.
+    """What is known of the rows without reading them."""
 
-    Attributes
-    ----------
-    margins, deadlines : ndarray of shape (n,)
-    version : ndarray of int32 of shape (n,)
-        For which row of ``points`` the margin is.
-    sizes, units : ndarray of shape (n,), ndarray of shape (d,)
-        At least the norms of the exact rows, each column divided by its unit, in which moves of ``w`` are measured:
-        ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does not make every move look long.
-    metric, lost : ndarray of shape (d, d) or (0, 0), float
-        An upper triangle ``R``; the sizes then are those of ``R^-T (g / units)``, and moves are ``R (units move)``: of
-        second moments ``R'R``, correlated columns do not make moves look long either. ``lost`` times the length of a
-        move is at least what rounding hides of it.
-    mean : ndarray of shape (d,) or (0,)
-        With a free intercept: what is subtracted from the rows, any vector near their middle.
-    ratios : ndarray of float32 of shape (n,)
-        At least the lengths by which a rule measures rows, over the ``sizes``.
-    most : float
-        With a free intercept: the largest kink.
-    firsts : ndarray of shape (n / SCANNED,), rounded up
-        Of so many rows, no deadline is earlier.
-    sides : ndarray of int8 of shape (n,)
-        Ends of the dual variables; 0 of those in the working set. Written when a walk begins.
-    points : ndarray of shape (versions, d + 1)
-        Each ``w``, and its intercept.
-    facts : ndarray of shape (versions, 10)
-        Squared norm and error bounds of each, and what is known of the way from there to the present ``w``.
-    state : ndarray of shape (STATE,)
-    near : ndarray of int64 of shape (n,)
-        The working set.
-    held : ndarray of shape (n,)
-        Its dual variables before the step.
-    found, values : ndarray of int64 of shape (n,), and of float64 of shape (max(n, d),)
-        Work space.
-    """
-
-    margins: np.ndarray
+    margins: np.ndarray  # margins, deadlines: shape (n,)
     deadlines: np.ndarray
-    version: np.ndarray
+    version: np.ndarray  # int32 of shape (n,): for which row of ``points`` the margin is
+    # sizes, units: shape (n,), shape (d,): at least the norms of the exact rows, each column divided by its unit, in
+    # which moves of ``w`` are measured: ``|g.move| <= ||g / units|| ||units move||``. So a column of large values does
+    # not make every move look long
     sizes: np.ndarray
     units: np.ndarray
+    # shape (d,) or (0,): with a free intercept: what is subtracted from the rows, any vector near their middle
     mean: np.ndarray
-    ratios: np.ndarray
+    ratios: np.ndarray  # float32 of shape (n,): at least the lengths by which a rule measures rows, over the ``sizes``
+    # metric, lost: shape (d, d) or (0, 0), float: an upper triangle ``R``; the sizes then are those of ``R^-T (g /
+    # units)``, and moves are ``R (units move)``: of second moments ``R'R``, correlated columns do not make moves look
+    # long either. ``lost`` times the length of a move is at least what rounding hides of it
     metric: np.ndarray
     lost: float
-    most: float
-    firsts: np.ndarray
+    most: float  # with a free intercept: the largest kink
+    firsts: np.ndarray  # shape (n / SCANNED,), rounded up: of so many rows, no deadline is earlier
+    # int8 of shape (n,): ends of the dual variables; 0 of those in the working set. Written when a walk begins
     sides: np.ndarray
-    points: np.ndarray
+    points: np.ndarray  # shape (versions, d + 1): each ``w``, and its intercept
+    # shape (versions, 10): squared norm and error bounds of each, and what is known of the way from there to the
+    # present ``w``
     facts: np.ndarray
-    state: np.ndarray
-    near: np.ndarray
-    held: np.ndarray
-    found: np.ndarray
+    state: np.ndarray  # shape (STATE,)
+    near: np.ndarray  # int64 of shape (n,): the working set
+    held: np.ndarray  # shape (n,): its dual variables before the step
+    found: np.ndarray  # found, values: int64 of shape (n,), and of float64 of shape (max(n, d),): work space
     values: np.ndarray
 
 

@@ -40,25 +40,13 @@ ROOM = 16  # steps on the face for which a log is to have room when a point begi
 
 
 class Ahead(NamedTuple):
-    """Arguments of such a walk in addition to its reference.
+    """Arguments of such a walk in addition to its reference."""
 
-    Attributes
-    ----------
-    C : float
-        Parameter of the step before the reference, which is in the last row of the points but one; 0 for none.
-    seed, rank : uint64
-        See ``cd.draws``; of the first step.
-    rounds : int
-        Solves of a step at most.
-    closer : float
-        Factor of the target from one solve of a step to the next.
-    """
-
-    C: float
-    seed: np.uint64
+    C: float  # parameter of the step before the reference, which is in the last row of the points but one; 0 for none
+    seed: np.uint64  # seed, rank: see ``cd.draws``; of the first step
     rank: np.uint64
-    rounds: int
-    closer: float
+    rounds: int  # solves of a step at most
+    closer: float  # factor of the target from one solve of a step to the next
 
 
 class Sums(NamedTuple):
@@ -70,27 +58,17 @@ class Sums(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What the steps of a walk share.
-
-    Attributes
-    ----------
-    points : Points
-        ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
-        row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work
-        space.
-    how : descent.How
-        Of a step's first solve. One that takes longer than its slice of time is left to the loop.
-    log : descent.Log
-        The steps before, with room for more.
-    """
+    """What the steps of a walk share."""
 
     X: Matrix
     problem: Problem
+    # ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
+    # row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work space
     points: Points
     settings: Settings
-    how: descent.How
+    how: descent.How  # of a step's first solve. One that takes longer than its slice of time is left to the loop
     ahead: Ahead
-    log: descent.Log
+    log: descent.Log  # the steps before, with room for more
     sums: Sums
 
 
