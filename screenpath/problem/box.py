@@ -350,16 +350,9 @@ class BoxModel(RegionModel, Resumable):
     def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:
         """Return the point halfway between the reference's w and ``C G'theta`` (centre of a pair's ball).
 
-        Returns
-        -------
-        center : Point
-            Its products with the rows are not known.
-        dual_sq : float
-            ``||C G'theta||^2``.
-        rounding : float
-            Bound on the rounding error of the squared norms beyond a tiny part of their own size.
-        shift : float
-            Bound on the distance of the centre from its exact position.
+        Returns ``center``: its products with the rows are not known; ``dual_sq``: ``||C G'theta||^2``; ``rounding``:
+        bound on the rounding error of the squared norms beyond a tiny part of their own size; ``shift``: bound on the
+        distance of the centre from its exact position.
         """
         total, _, error = self.updated_sum(theta, reference)
         center, shift = 0.5 * (reference.point.vector + C * total), 0.5 * C * error

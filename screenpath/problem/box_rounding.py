@@ -23,10 +23,7 @@ def bounds(model) -> np.ndarray:
 
     ``model`` needs its rows, boxes, kinks and norms.
 
-    Raises
-    ------
-    DataError
-        If the squared norm of a row overflows, or the sum of the losses at 0.
+    A DataError is raised if the squared norm of a row overflows, or the sum of the losses at 0.
     """
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
     widths, ones = model.hi - model.lo, float(largest.sum())
@@ -70,10 +67,7 @@ def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> 
 
     All later sums are updates of it: a wrong one would invalidate all proofs.
 
-    Raises
-    ------
-    ValueError
-        If it is off by more than the error bounds of both sums allow.
+    A ValueError is raised if it is off by more than the error bounds of both sums allow.
     """
     touched = model.rows.touched
     fresh, _, error = model.updated_sum(theta, None)
@@ -87,10 +81,7 @@ def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> 
 def largest_sum_error(model, updates: int) -> float:
     """Return the largest error bound of a sum over rows after so many updates.
 
-    Raises
-    ------
-    ValueError
-        For more updates than there are between two sums that are computed anew.
+    A ValueError is raised for more updates than there are between two sums that are computed anew.
     """
     if updates > model.fresh_unread:
         raise ValueError(f"updates is {updates}")

@@ -226,14 +226,10 @@ class SparseModel(SparseSums):
         up to no more than ``beta`` it is 0 whatever ``u_j``, and the column is not touched: the gap is still that of
         the full data.
 
-        Parameters
-        ----------
-        w, theta : ndarray of shape (classes * d,) and (classes * n,), or None
-            The pair, ``theta`` between its ends. One may be None: the primal point of ``theta``, or ``theta(w)``.
-        reference : SparseCertificate, optional
-            An earlier certificate of this model, whose ``u`` bounds the new one.
-        sums, intercept : optional
-            ``u`` and ``u_slack``, and the intercept, of a restored pair, which continues with the same numbers.
+        ``w``, ``theta`` (shape (classes * d,) and (classes * n,), or None): the pair, ``theta`` between its ends. One
+        may be None: the primal point of ``theta``, or ``theta(w)``. ``reference``: an earlier certificate of this
+        model, whose ``u`` bounds the new one. ``sums``, ``intercept``: ``u`` and ``u_slack``, and the intercept, of a
+        restored pair, which continues with the same numbers.
         """
         scores, psi, features, room, level = None, None, self.every, 0.0, None
         guess = 0.0 if reference is None else reference.intercept
@@ -288,18 +284,10 @@ class SparseModel(SparseSums):
     ) -> SparseCertificate:
         """Return the certificate of a pair whose sums over the data are known, rounding included.
 
-        Parameters
-        ----------
-        w, scores, theta, room, psi
-            As in :class:`SparseCertificate`; ``sums`` are its ``u`` and ``u_slack``.
-        samples : tuple
-            Its fields from ``loss`` to ``n_L``.
-        features : ndarray of int64
-            ``w`` and ``S_beta(u)`` are 0 outside of these.
-        level : Level
-            The intercept included in the scores.
-        most : float
-            At ``alpha = 0``, a bound on the largest ``|u_j|``.
+        ``w``, ``scores``, ``theta``, ``room``, ``psi``: as in :class:`SparseCertificate`; ``sums`` are its ``u`` and
+        ``u_slack``. ``samples``: its fields from ``loss`` to ``n_L``. ``features`` (int64): ``w`` and ``S_beta(u)`` are
+        0 outside of these. ``level``: the intercept included in the scores. ``most``: at ``alpha = 0``, a bound on the
+        largest ``|u_j|``.
         """
         u, u_slack = sums
         penalty = self.penalty_terms(w, u, features, alpha)

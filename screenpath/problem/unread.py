@@ -157,10 +157,7 @@ def state(certificate) -> dict:
 def restore(model, certificate, stored) -> None:
     """Give a certificate on all rows what :func:`state` has kept of one that did not read them; two data passes.
 
-    Raises
-    ------
-    ValueError
-        If it is not true of the data.
+    A ValueError is raised if it is not true of the data.
     """
     if "unread_state" not in stored:
         return

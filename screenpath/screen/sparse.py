@@ -64,10 +64,7 @@ class SparseScreening(PathScreening):
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
     """Turn ``none``, ``gap``, ``sifs``, ``iss``, ``ifs`` or one of the last three with ``+gap`` into a screening.
 
-    Raises
-    ------
-    UsageError
-        For an unknown rule or order, naming the ones that exist.
+    A UsageError is raised for an unknown rule or order, naming the ones that exist.
     """
     if first not in FIRST:
         raise UsageError(f"unknown order '{first}'", f"use {' or '.join(f'`first={name}`' for name in FIRST)}")

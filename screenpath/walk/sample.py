@@ -32,10 +32,6 @@ def near(walk, C: float, epochs: int) -> tuple:
 
     It knows of the rows what a walk needs that does not read all of them. Also returns Newton iterations and, of
     samples, the rows read; those of the model count there.
-
-    Parameters
-    ----------
-    walk : CompiledWalk
     """
     model = walk.model
     growth = max(GROWTH, model.rows.size // VALUES)

@@ -128,16 +128,9 @@ def radius_around(slack, sizes, w_size, apart, widths, k, touched, errors):
     With the exact sum ``v`` of the dual point, ``1/2 ||w - w*||^2 + 1/2 ||v - w*||^2`` is at most the gap, which is
     ``1/2 ||w - v||^2 + slack``: ``w*`` is within ``sqrt(slack + ||w - v||^2 / 4)`` of the middle of ``w`` and ``v``.
 
-    Parameters
-    ----------
-    slack, sizes : float
-        ``sum (phi_i(t_i) - alpha_i t_i)`` as computed, and the sum of the magnitudes of its terms.
-    w_size, apart : float
-        ``||w||`` and ``||w - v||`` as computed.
-    widths : float
-        ``sum (hi - lo) norms``.
-    touched : float
-        At least the additions of rows to ``v`` in the solve so far.
+    ``slack``, ``sizes``: ``sum (phi_i(t_i) - alpha_i t_i)`` as computed, and the sum of the magnitudes of its terms.
+    ``w_size``, ``apart``: ``||w||`` and ``||w - v||`` as computed. ``widths``: ``sum (hi - lo) norms``. ``touched``: at
+    least the additions of rows to ``v`` in the solve so far.
     """
     apart = (1.0 + errors.relative) * apart + errors.total + moved_by(touched, w_size, apart, widths)
     unsure = (relative_error(k + 16.0) + errors.relative) * (sizes + w_size * widths) + errors.floor
@@ -183,12 +176,8 @@ def box_terms(c, margins, lo, hi, theta, norms, a, b, start, stop):
     The gap at the pair's own point is ``1/2 ||w - w_theta||^2 + C sum (phi_i(t_i) - theta_i t_i)``, no term of which is
     negative: the rounding of a margin counts only where the dual variable is not at the end that its sign asks for.
 
-    Returns
-    -------
-    xi, ell : float
-        ``sum phi_i(t_i)`` with ``t = c - margins``, and ``c . theta``.
-    plain, slack : float
-        ``sum (phi_i(t_i) - theta_i t_i)`` as computed, and an upper bound of its exact value.
+    Returns ``xi``, ``ell``: ``sum phi_i(t_i)`` with ``t = c - margins``, and ``c . theta``; ``plain``, ``slack``: ``sum
+    (phi_i(t_i) - theta_i t_i)`` as computed, and an upper bound of its exact value.
     """
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
     for i in range(at(start), at(stop)):

@@ -118,15 +118,9 @@ def certified_terms(w, products, features, lam, rounding, grown, total, squares,
     centring, ``spreads``. One that is no number can be of any size. ``grown`` is a factor for bounds that take a few
     operations to compute.
 
-    Returns
-    -------
-    scale, hoped : float
-        :func:`dual_scale` of the largest product that rounding allows, and of the smallest; the dual point is
-        ``scale r``.
-    terms : int
-        Weights that are not 0.
-    weight, reach, kink : float
-        Sums of ``|w_j|`` and ``|w_j| ||f_j||``, and of the columns' shares of the gap over ``lam``.
+    Returns ``scale``, ``hoped``: :func:`dual_scale` of the largest product that rounding allows, and of the smallest;
+    the dual point is ``scale r``; ``terms``: weights that are not 0; ``weight``, ``reach``, ``kink``: sums of ``|w_j|``
+    and ``|w_j| ||f_j||``, and of the columns' shares of the gap over ``lam``.
     """
     (norms, spreads, allowed), length = features, np.sqrt(squares) * grown
     unsure = blur(total, squares, balance, rounding)
@@ -187,27 +181,13 @@ def descend(columns, y, lam, features, w, slack, bias, active, shrinking, room, 
     the same number of times whether or not they were screened, so that screening does not change the sweeps needed.
     A step whose decrease a quadratic bound (the square of what it goes along) does not guarantee is checked and halved.
 
-    Parameters
-    ----------
-    features : tuple of ndarray of shape (k,)
-        ``||f_j||^2``, approximate means of full columns (0 for others), and the signs that weights may have (int8).
-    w, slack, bias : ndarray of shape (k,), (n,), (1,)
-        Updated.
-    active : ndarray of int64
-        Columns to visit; permuted in place by shrinking.
-    shrinking : bool
-        Skip zero weights whose gradient is inside the constraint by more than the last sweep's worst violation.
-    room : float
-        That of the sweep before these, or inf.
+    ``features`` (tuple of shape (k,)): ``||f_j||^2``, approximate means of full columns (0 for others), and the signs
+    that weights may have (int8). ``w``, ``slack``, ``bias`` (shape (k,), (n,), (1,)): updated. ``active`` (int64):
+    columns to visit; permuted in place by shrinking. ``shrinking``: skip zero weights whose gradient is inside the
+    constraint by more than the last sweep's worst violation. ``room``: that of the sweep before these, or inf.
 
-    Returns
-    -------
-    visited : int
-        Columns visited.
-    violation : float
-        Largest violation of optimality met in the last sweep.
-    size : int
-        Columns that shrinking has left, the first of ``active``.
+    Returns ``visited``: columns visited; ``violation``: largest violation of optimality met in the last sweep;
+    ``size``: columns that shrinking has left, the first of ``active``.
     """
     (data, indices, begin, end), n, (sqnorms, means, allowed) = columns, y.size, features
     size, visited, since = active.size, 0, 0

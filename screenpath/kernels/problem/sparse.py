@@ -111,14 +111,9 @@ def respond(scores, samples, status, theta, psi):
 def sample_terms(scores, samples, theta):
     """Sum what a certificate needs over the dual variables, each with its sample's weight.
 
-    Returns
-    -------
-    loss, slack : float
-        Sum of the (weighted) losses, and of the samples' shares of the gap, ``l(t) - theta t + gamma/2 theta^2``.
-    theta_sum, theta_sq, apart_sq : float
-        ``sum c theta``, ``sum theta^2`` and ``||theta - theta(w)||^2``.
-    n_R, n_L : int
-        Dual variables at their lower and at their upper end.
+    Returns ``loss``, ``slack``: sum of the (weighted) losses, and of the samples' shares of the gap, ``l(t) - theta t +
+    gamma/2 theta^2``; ``theta_sum``, ``theta_sq``, ``apart_sq``: ``sum c theta``, ``sum theta^2`` and ``||theta -
+    theta(w)||^2``; ``n_R``, ``n_L``: dual variables at their lower and at their upper end.
     """
     labels, weights, n, classes, gamma, kinks, low, high = samples
     loss, slack, theta_sum, theta_sq, apart_sq = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -206,26 +201,12 @@ def pair_sums(view, w, signs, psi, earlier, beta, room, rounding, sums, multiply
     this drift keep below ``beta``, the soft threshold of the sum is 0 whatever it is. The earlier sum then stays, with
     the grown error.
 
-    Parameters
-    ----------
-    w : ndarray of shape (classes * d,)
-    psi : ndarray of shape (classes * n,)
-        Weights of the samples.
-    earlier : Earlier
-    room : float
-        A sum is also computed if a dual point within this distance could take it over ``beta``.
-    rounding : float
-        Relative, added to each drift.
-    sums : tuple of two ndarray of shape (classes * d,)
-        Sums and bounds on their errors, written; 0 for computed sums.
-    scores : ndarray of shape (classes * n,)
-        ``X w_c``, written if ``multiply``.
+    ``w``: shape (classes * d,). ``psi`` (shape (classes * n,)): weights of the samples. ``room``: a sum is also
+    computed if a dual point within this distance could take it over ``beta``. ``rounding``: relative, added to each
+    drift. ``sums`` (tuple of two shape (classes * d,)): sums and bounds on their errors, written; 0 for computed sums.
+    ``scores`` (shape (classes * n,)): ``X w_c``, written if ``multiply``.
 
-    Returns
-    -------
-    touched : int
-    features : ndarray of int64
-        Those whose sum was computed: all others contribute to neither objective.
+    Returns ``touched``; ``features``: those whose sum was computed: all others contribute to neither objective.
     """
     (data, indices, indptr), (out, slack), before = view, sums, earlier.psi
     d = indptr.size - 1
@@ -303,19 +284,11 @@ def feature_terms(w, u, signs, features, norms, alpha, beta):
     ``alpha`` is shared out among the factors: ``w^2`` alone leaves the range of floating point where the data is tiny
     or large, ``alpha w^2`` does not. ``norms``, of shape (d,), are those of the columns.
 
-    Returns
-    -------
-    w_sq, w_l1 : float
-        ``alpha ||w||^2`` and ``||w||_1``.
-    kink : float
-        Sum of ``beta |w| - w (u - S) >= 0``; at ``alpha = 0``, where ``S`` is 0 but for rounding, ``|w S|`` is added.
-    lag_sq, lag_w : float
-        ``||S - alpha w||^2 / alpha`` and ``(S - alpha w) . w``, 0 at ``alpha = 0``. The features' shares of the gap
-        (``kernels.problem.share``) sum up to ``kink + lag_sq / 2``.
-    reach : float
-        Sum of ``|w_j| norms_j``.
-    active, nonzero : int
-        Features with a weight or ``S`` that is not zero, and with a weight that is not.
+    Returns ``w_sq``, ``w_l1``: ``alpha ||w||^2`` and ``||w||_1``; ``kink``: sum of ``beta |w| - w (u - S) >= 0``; at
+    ``alpha = 0``, where ``S`` is 0 but for rounding, ``|w S|`` is added; ``lag_sq``, ``lag_w``: ``||S - alpha w||^2 /
+    alpha`` and ``(S - alpha w) . w``, 0 at ``alpha = 0``. The features' shares of the gap (``kernels.problem.share``)
+    sum up to ``kink + lag_sq / 2``; ``reach``: sum of ``|w_j| norms_j``; ``active``, ``nonzero``: features with a
+    weight or ``S`` that is not zero, and with a weight that is not.
     """
     w_sq, w_l1, kink, lag_sq, lag_w, reach = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     active, nonzero, d = 0, 0, norms.size

@@ -56,15 +56,10 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
 def margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper):
     """Write bounds on the margins of class ``c`` over a ball, rounding errors included, without the free intercept.
 
-    Parameters
-    ----------
-    ball : tuple of float
-        ``scale`` and ``radius`` of ``(scale w, radius)``, and the largest norm of its points.
-    rows : tuple of ndarray
-        ``row_part, row_sq, row_norm``, see :class:`Constants` and :class:`Found`.
-    free : tuple of float or None
-        With a free intercept, the part of a row's squared distance in addition to ``row_part``, and the size of the
-        intercept in ``scores``. The score of a row then moves with its distance from a fixed point.
+    ``ball``: ``scale`` and ``radius`` of ``(scale w, radius)``, and the largest norm of its points. ``rows``:
+    ``row_part, row_sq, row_norm``, see :class:`Constants` and :class:`Found`. ``free`` (or None): with a free
+    intercept, the part of a row's squared distance in addition to ``row_part``, and the size of the intercept in
+    ``scores``. The score of a row then moves with its distance from a fixed point.
     """
     (labels, _, n, classes, gamma, kinks, low, high), (scale, radius, extent) = samples, ball
     row_part, row_sq, row_norm = rows
@@ -208,17 +203,10 @@ def decide_features(columns, n, beta, sums, parts, moves, norms, balls, extent, 
 def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, second_sq, between_sq, extent, slacks):
     """Return squared radii and distance of the dual balls cut by the plane of the points whose signed sum is right.
 
-    Parameters
-    ----------
-    answering, whole : float
-        Weights of the surviving dual variables, and of all.
-    sigma_first, sigma_second, apart : float
-        Signed sums of both centres, and their rounding error.
+    ``answering``, ``whole``: weights of the surviving dual variables, and of all. ``sigma_first``, ``sigma_second``,
+    ``apart``: signed sums of both centres, and their rounding error.
 
-    Returns
-    -------
-    first_sq, second_sq, between_sq, extent : float
-    slacks : tuple of six float
+    Returns ``first_sq``, ``second_sq``, ``between_sq``, ``extent``; ``slacks``.
     """
     if not answering > 0.0:
         return first_sq, second_sq, between_sq, extent, slacks
@@ -257,21 +245,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
 
     Norms and distances of dual points count each variable with its sample's weight.
 
-    Parameters
-    ----------
-    what : tuple of three bool
-        Which of the two screenings run, samples and features; whether features are first.
-    slacks : tuple of six float
-        For rounding, see ``problem.penalised_rounding.Slacks``.
-    record : ndarray of int64 of shape (triggerings, 2)
-        Written: found by each triggering: column 0 samples, column 1 features; -1 if it did not take place.
-    planes : ndarray of shape (4,) or None
-        With a free intercept, overwritten, see ``sparse_intercept.plane_sums``. With None, their code is not compiled.
+    ``what``: which of the two screenings run, samples and features; whether features are first. ``slacks``: for
+    rounding, see ``problem.penalised_rounding.Slacks``. ``record`` (int64 of shape (triggerings, 2)): written: found by
+    each triggering: column 0 samples, column 1 features; -1 if it did not take place. ``planes`` (shape (4,) or None):
+    with a free intercept, overwritten, see ``sparse_intercept.plane_sums``. With None, their code is not compiled.
 
-    Returns
-    -------
-    touched, used : int
-        Values touched; triggerings that took place.
+    Returns ``touched``, ``used``: values touched; triggerings that took place.
     """
     columns, rows, signs, u_kinks, row_sq, row_norm, col_sq, col_norm, twice, column_ends, row_ends = constants
     labels, n = samples.labels, samples.n

@@ -11,23 +11,12 @@ from screenpath.kernels import kernel
 def descend_blocks(H, starts, parts, limit, rates, z, r, sweeps, tol):
     """Minimise ``1/2 z'Hz - c'z + sum_g parts_g ||z_g|| + limit ||z||_1`` by proximal steps, group after group.
 
-    Parameters
-    ----------
-    H : ndarray of shape (k, k)
-        Positive semidefinite.
-    starts : ndarray of int64 of shape (groups + 1,)
-        Each group is a range of coordinates.
-    rates : ndarray of shape (groups,)
-        At least the largest eigenvalue of each group's block of ``H``.
-    z, r : ndarray of shape (k,)
-        The point, and ``H z - c``: both are updated.
-    tol : float
-        Norm of a group's proximal gradient up to which it counts as solved.
+    ``H`` (shape (k, k)): positive semidefinite. ``starts`` (int64 of shape (groups + 1,)): each group is a range of
+    coordinates. ``rates`` (shape (groups,)): at least the largest eigenvalue of each group's block of ``H``. ``z``,
+    ``r`` (shape (k,)): the point, and ``H z - c``: both are updated. ``tol``: norm of a group's proximal gradient up to
+    which it counts as solved.
 
-    Returns
-    -------
-    largest : float
-        Norm of the largest proximal gradient in the last sweep.
+    Returns ``largest``: norm of the largest proximal gradient in the last sweep.
     """
     largest, step = np.inf, np.empty(z.size)
     for _ in range(sweeps):

@@ -287,19 +287,11 @@ def newton_step(problem, chosen, point, products, gram, sums, inside, options):
     With the Hessian over the samples inside the margin and the bias eliminated, the model of the objective is a Lasso
     in the new weights; its solution is the direction of a line search on the objective itself.
 
-    Parameters
-    ----------
-    products : ndarray of shape (k,)
-        ``f_j . max(slack, 0)``.
-    gram, sums, inside
-        From :func:`dense_gram` or :func:`sparse_gram`; ``||y||^2`` over the samples inside the margin.
-    options : ndarray of shape (3,)
-        Accuracy of the Lasso relative to the violation at its start, its sweeps at most, and the ridge.
+    ``products`` (shape (k,)): ``f_j . max(slack, 0)``. ``gram``, ``sums``, ``inside``: from :func:`dense_gram` or
+    :func:`sparse_gram`; ``||y||^2`` over the samples inside the margin. ``options`` (shape (3,)): accuracy of the Lasso
+    relative to the violation at its start, its sweeps at most, and the ridge.
 
-    Returns
-    -------
-    float
-        The step taken, 0 if none lowers the objective.
+    Returns the step taken, 0 if none lowers the objective.
     """
     (columns, y, lam, sqnorms, _, _, allowed), (w, slack, bias), k = problem, point, chosen.size
     hessian = np.empty((k, k))
@@ -341,14 +333,8 @@ def newton_steps(problem, chosen, point, products, hessian, options, target, bes
     Updates what :func:`newton_step` does, and the products. ``hessian`` is ``gram``, ``sums`` and ``member`` (int8),
     which marks their samples; ``best`` is the smallest gap known.
 
-    Returns
-    -------
-    tried, taken : int
-        Steps computed, and those that lowered the objective.
-    going : bool
-        Whether the last one did.
-    gap : float
-        After the last one; inf before the first.
+    Returns ``tried``, ``taken``: steps computed, and those that lowered the objective; ``going``: whether the last one
+    did; ``gap``: after the last one; inf before the first.
     """
     (columns, y, lam, _, norms, rounding, allowed), (w, slack, _), (gram, sums, member) = problem, point, hessian
     tried, taken, gap, sparse = 0, 0, np.inf, columns[1].size > 0

@@ -119,13 +119,8 @@ def _part(X, reach, odometer, rounding, border, times, bias, room, start, stop, 
 
     Near are those within ``border`` of their kink, or so many ``times`` what the last change of w has moved them by.
 
-    Returns
-    -------
-    n_kept, n_near : int
-        Rows not fixed, rows that are near, which are listed from ``start`` on in ``KEPT`` and ``CHOSEN``.
-    known, linear : float
-        ``c . alpha`` of the rows fixed, and of the far ones.
-    touched : int
+    Returns ``n_kept``, ``n_near``: rows not fixed, rows that are near, which are listed from ``start`` on in ``KEPT``
+    and ``CHOSEN``; ``known``, ``linear``: ``c . alpha`` of the rows fixed, and of the far ones; ``touched``.
     """
     vectors, lists = room.vectors, room.lists
     c, lo, hi = vectors[C], vectors[LO], vectors[HI]
@@ -241,30 +236,13 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
 
     The arrays may have room for more than ``k`` rows. ``v`` and ``w``, of shape (d,), are the thread's own.
 
-    Parameters
-    ----------
-    X : Matrix
-        Sparse rows need a team of one thread.
-    offset : float
-        ``c . alpha`` of the rows fixed beforehand.
-    v : ndarray
-        ``base + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten.
-    w : ndarray
-        Primal point to start from; overwritten by the result.
-    how : How
-    bias : float
-        If not 0, each row has one more column than in ``X``, with this times its sign; the norms count it.
-    room : Workspace
-    team : Team
-        With a table from :func:`table_of`.
+    ``X``: sparse rows need a team of one thread. ``offset``: ``c . alpha`` of the rows fixed beforehand. ``v``: ``base
+    + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten. ``w``: primal point to start
+    from; overwritten by the result. ``bias``: if not 0, each row has one more column than in ``X``, with this times its
+    sign; the norms count it. ``team``: with a table from :func:`table_of`.
 
-    Returns
-    -------
-    iterations, touched : int
-    count : int
-        Rows that the gap ball has not fixed.
-    gap, primal : float
-        Of the returned pair.
+    Returns ``iterations``, ``touched``; ``count``: rows that the gap ball has not fixed; ``gap``, ``primal``: of the
+    returned pair.
     """
     X, room, team, (tol, limit, screen, errors, exact) = unowned(X), unowned(room), unowned(team), how
     v, w = unowned(v), unowned(w)

@@ -154,13 +154,8 @@ def trial(view, samples, status, alpha, beta, w, way, step, new, level):
     Writes the point's weights, scores, ``theta`` and ``psi``, the arrays of ``new``. A free intercept is the best one,
     and part of the scores; it replaces the guess in ``level``, of shape (1,), which is None without one.
 
-    Returns
-    -------
-    loss, penalty : float
-        The two parts of the objective of the reduced problem.
-    expected : float
-        Decrease that the slope promises, ``-grad . (new_w - w)``.
-    touched : int
+    Returns ``loss``, ``penalty``: the two parts of the objective of the reduced problem; ``expected``: decrease that
+    the slope promises, ``-grad . (new_w - w)``; ``touched``.
     """
     n, (new_w, scores, theta, psi), (active, signs, rhs, direction) = samples.n, new, way
     new_w[:] = 0.0

@@ -69,12 +69,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     tuples where there is none, and where all rows are read: a tuple's length is known to the compiler, so that of each
     walk only its own kernels are compiled and loaded.
 
-    Returns
-    -------
-    count : int
-        Steps that are done.
-    refused : bool
-        Whether the step after them did not reach its gap at once, is worse than zero, or is not above its reference.
+    Returns ``count``: steps that are done; ``refused``: whether the step after them did not reach its gap at once, is
+    worse than zero, or is not above its reference.
     """
     X, room, team = unowned(X), unowned(room), unowned(team)
     problem, points, changes = unowned(problem), unowned(points), unowned(changes)

@@ -158,14 +158,8 @@ def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
 
     All open rows, see ``partition.part_rows``, are listed with their values in ``theta``. ``ell`` is ``c . theta``.
 
-    Returns
-    -------
-    k, count : int
-        Survivors, open rows.
-    linear : float
-        ``c . theta`` of the fixed variables, once at their ends.
-    moved : int
-        Fixed variables that are elsewhere.
+    Returns ``k``, ``count``: survivors, open rows; ``linear``: ``c . theta`` of the fixed variables, once at their
+    ends; ``moved``: fixed variables that are elsewhere.
     """
     c, lists, listed, held = problem.c, room.lists, changes.listed, changes.held
     first, last, blocks = share(team, c.size, ROWS)
@@ -379,15 +373,8 @@ def _record(k, now, new_w, new, numbers, w, total):
 def _begin(C, X, problem, known, status, point, before, changes, room, old, new, v, team):
     """Put fixed rows at their ends, write the survivors' problem to the workspace, ``C`` times the whole sum to ``v``.
 
-    Returns
-    -------
-    size, count : int
-        Survivors; open rows, which ``changes`` lists.
-    linear, error : float
-        ``c . theta`` of the fixed ones; bound on the rounding of the sum.
-    n_R, n_L : float
-        Changes of the counts.
-    touched : int
+    Returns ``size``, ``count``: survivors; open rows, which ``changes`` lists; ``linear``, ``error``: ``c . theta`` of
+    the fixed ones; bound on the rounding of the sum; ``n_R``, ``n_L``: changes of the counts; ``touched``.
     """
     size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
     n_R, n_L, touched, error = 0.0, 0.0, 0, known[SUM_ERROR]

@@ -326,18 +326,11 @@ def _expired(limit, lazy):
 def look(X, problem, w, reach, keep, count, lazy):
     """Bring rows up to date that a move of ``w`` by ``reach`` could bring to their kink, and list the near ones.
 
-    Parameters
-    ----------
-    w : ndarray of shape (d,)
-        The last version.
-    reach, keep : float
-        Rows that the sharper test does not leave further than ``reach`` from their kink are read; those then nearer
-        than ``keep`` are listed in ``near``, from ``count`` on, with all that are not at their end.
+    ``w`` (shape (d,)): the last version. ``reach``, ``keep``: rows that the sharper test does not leave further than
+    ``reach`` from their kink are read; those then nearer than ``keep`` are listed in ``near``, from ``count`` on, with
+    all that are not at their end.
 
-    Returns
-    -------
-    near, read : int
-        Rows of the list ``near`` then; rows read.
+    Returns ``near``, ``read``: rows of the list ``near`` then; rows read.
     """
     margins, version, state = lazy.margins, lazy.version, lazy.state
     now, found, values = int(state[VERSIONS]) - 1, lazy.found, lazy.values

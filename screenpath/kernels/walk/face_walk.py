@@ -125,21 +125,11 @@ def _certify(C, problem, w, theta, total, margins, now):
 def _begin(walk, C, C0, C1, known, last, before, status, theta, w):
     """Write the dual point that a solve starts from to ``theta``, and its ``w``, as ``BoxModel.reduce`` finds them.
 
-    Parameters
-    ----------
-    C, C0, C1 : float
-        Of the step, its reference, and the one before that; 0 if nothing is predicted.
-    known : ndarray
-        Numbers of the reference.
-    last, before : int
-        Rows of the reference and of the step before it.
+    ``C``, ``C0``, ``C1``: of the step, its reference, and the one before that; 0 if nothing is predicted. ``known``:
+    numbers of the reference. ``last``, ``before``: rows of the reference and of the step before it.
 
-    Returns
-    -------
-    part : tuple
-        The survivors; their numbers, see ``partition.box_survivors``; ``c . theta`` of the fixed variables; the
-        ``box.Errors``.
-    touched : int
+    Returns ``part``: the survivors; their numbers, see ``partition.box_survivors``; ``c . theta`` of the fixed
+    variables; the ``box.Errors``; ``touched``.
     """
     problem, points, sums, settings = walk.problem, walk.points, walk.sums, walk.settings
     c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
@@ -208,27 +198,13 @@ def _goes_on(now, tol, epochs, rounds, limit, most, log):
 def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
     """Solve and certify a step, and again from the result while it misses its gap (``point.solve_point``).
 
-    Parameters
-    ----------
-    k : int
-        Number of the step.
-    C1 : float
-        See :func:`_begin`.
-    rows : tuple of int
-        Rows of ``total``, ``theta`` and ``margins``: of the step, its reference, the one before that, and work space.
-    status : ndarray of int8 of shape (n,)
-        Decisions before the first solve.
-    reference, held, now : ndarray
-        Numbers of the reference, of the pair that a solve begins from (work space), and of the result (written).
+    ``k``: number of the step. ``C1``: see :func:`_begin`. ``rows``: rows of ``total``, ``theta`` and ``margins``: of
+    the step, its reference, the one before that, and work space. ``status`` (int8 of shape (n,)): decisions before the
+    first solve. ``reference``, ``held``, ``now``: numbers of the reference, of the pair that a solve begins from (work
+    space), and of the result (written).
 
-    Returns
-    -------
-    good : bool
-        Whether it is certified.
-    epochs, rounds : int
-    touched : float
-    solve_s, certify_s : float
-    memory : tuple
+    Returns ``good``: whether it is certified; ``epochs``, ``rounds``; ``touched``; ``solve_s``, ``certify_s``;
+    ``memory``.
     """
     X, problem, points, settings, how, ahead, log, _ = walk
     grid, w, total, theta, margins, _, _ = points
@@ -289,22 +265,11 @@ def _no_worse(C, problem, points, k, rows, reference, tol, now):
 def face_walk(walk, memory, until):
     """Walk several steps; each is certified on all (sparse) rows before it becomes the reference of the next.
 
-    Parameters
-    ----------
-    walk : Walk
-    memory : tuple
-        Of the steps on the face before, see ``face.face_step``; used up.
-    until : ndarray of int64 of shape (points + 1, 2)
-        Written: how many rows of the log had been used after each step, and how many steps its pool then knew of.
+    ``memory``: of the steps on the face before, see ``face.face_step``; used up. ``until`` (int64 of shape (points + 1,
+    2)): written: how many rows of the log had been used after each step, and how many steps its pool then knew of.
 
-    Returns
-    -------
-    count : int
-        Steps that are done.
-    refused : bool
-        Whether the step after them is one for the loop.
-    memory : tuple
-        After the last solve, which may be that of a step that is refused.
+    Returns ``count``: steps that are done; ``refused``: whether the step after them is one for the loop; ``memory``:
+    after the last solve, which may be that of a step that is refused.
     """
     walk, began = unowned(walk), seconds()
     problem, points, settings, log = walk.problem, walk.points, walk.settings, walk.log

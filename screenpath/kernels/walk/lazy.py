@@ -214,18 +214,11 @@ def certify(X, problem, C, w, theta, total, count, room, lazy, now):
 
     The losses are ``sum c theta - w.total + sum (phi_i(t_i) - theta_i t_i)``: no margin of a row at its end enters.
 
-    Parameters
-    ----------
-    count : int
-        Rows of the working set. They are those in the solver's workspace ``room``, which has their exact distances from
-        the kinks.
+    ``count``: rows of the working set. They are those in the solver's workspace ``room``, which has their exact
+    distances from the kinks.
 
-    Returns
-    -------
-    near, read : int
-        See :func:`look`: rows that a further solve should add to the working set follow those of it.
-    best : bool
-        Whether the intercept is the best one of all rows.
+    Returns ``near``, ``read``: see :func:`look`: rows that a further solve should add to the working set follow those
+    of it; ``best``: whether the intercept is the best one of all rows.
     """
     c, lo, hi, norms, bounds, b = problem.c, problem.lo, problem.hi, problem.norms, problem.bounds, now[INTERCEPT]
     version, move = new_version(w, b, problem, lazy)
