@@ -201,16 +201,11 @@ class BoxModel(RegionModel, Resumable):
 
     def state(self, certificate: Certificate) -> dict:
         return {
-            "C": certificate.C,
-            "w": certificate.point.vector,
-            "theta": certificate.theta,
-            "total": certificate.total,
-            "updates": certificate.updates,
-            "sum_error": certificate.sum_error,
+            "C": certificate.C, "w": certificate.point.vector, "theta": certificate.theta, "total": certificate.total,
+            "updates": certificate.updates, "sum_error": certificate.sum_error,
             **({} if certificate.before is None else dict(zip(BEFORE, certificate.before, strict=True))),
-            **({} if certificate.faces is None else certificate.faces.state()),
-            **unread.state(certificate),
-        }
+            **({} if certificate.faces is None else certificate.faces.state()), **unread.state(certificate),
+        }  # fmt: skip
 
     def restore(self, state) -> Certificate:
         """Return the certificate of :meth:`state`; a data pass for the margins, and one for the sum."""
@@ -403,25 +398,12 @@ class BoxModel(RegionModel, Resumable):
             partition.box_survivors(index, C, self.c, self.lo, self.hi, self.norms, *pair, out, 0)
         stored = self.rows.stored
         return Reduced(
-            take=lambda: self._take(index),
-            sparse=self.rows.sparse,
-            place=None if stored is None else (stored, self._where(index), self.signs[index]),
-            index=index,
-            c=c,
-            lo=lo,
-            hi=hi,
-            norms=norms,
-            offset=C * linear,
-            errors=kernels.errors_of(C, error, self.rounding, self.bounds),
-            start_alpha=start,
-            start_sum=C * start_total,
-            start_w=reference.point.vector,
-            start_margins=margins,
-            theta=theta,
-            foreseen=None if ahead is None else ahead[index],
-            fetch=self.fetch,
-            faces=reference.faces,
-        )
+            take=lambda: self._take(index), sparse=self.rows.sparse,
+            place=None if stored is None else (stored, self._where(index), self.signs[index]), index=index, c=c, lo=lo,
+            hi=hi, norms=norms, offset=C * linear, errors=kernels.errors_of(C, error, self.rounding, self.bounds),
+            start_alpha=start, start_sum=C * start_total, start_w=reference.point.vector, start_margins=margins,
+            theta=theta, foreseen=None if ahead is None else ahead[index], fetch=self.fetch, faces=reference.faces,
+        )  # fmt: skip
 
     def _looking_ahead(self, C: float, reference: Certificate) -> tuple:
         """Return the dual point to start from, its sum over rows, ``c . theta``, the predicted products with its ``w``
@@ -482,18 +464,10 @@ class BoxModel(RegionModel, Resumable):
         w, ends = certificate.point.vector, (certificate.n_R, certificate.n_L)
         n_E, survivors, ratio, rate = partition.shares(self.size, *ends, screened.n_R, screened.n_L)
         found: dict = {
-            "n_R": certificate.n_R,
-            "n_L": certificate.n_L,
-            "n_E": n_E,
-            "screened_R": screened.n_R,
-            "screened_L": screened.n_L,
-            "n_survivors": survivors,
-            "rejection_ratio": ratio,
-            "screening_rate": rate,
-            "n_features_screened": 0,
-            "nnz_w": int(np.count_nonzero(w)),
-            "coefficients": w,
-        }
+            "n_R": certificate.n_R, "n_L": certificate.n_L, "n_E": n_E, "screened_R": screened.n_R,
+            "screened_L": screened.n_L, "n_survivors": survivors, "rejection_ratio": ratio, "screening_rate": rate,
+            "n_features_screened": 0, "nnz_w": int(np.count_nonzero(w)), "coefficients": w,
+        }  # fmt: skip
         if certificate.intercept is not None:  # the last coefficient
             found["coefficients"] = np.append(w, certificate.intercept)
             found["extras"] = dict(zip(INTERVAL, (float(certificate.low), float(certificate.high)), strict=True))

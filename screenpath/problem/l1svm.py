@@ -239,18 +239,9 @@ class L1SVM(PathModel, Resumable):
             scale, inside = 0.0, np.zeros(self.size)
             proof = self.rounding.proof(lam, scale, scale, sums, (terms, weight, reach, weight), off)
         return L1Certificate(
-            lam=lam,
-            w=w,
-            bias=bias,
-            slack=slack,
-            theta=alpha * (scale / lam),
-            products=inside,
-            scale=scale,
-            off=off,
-            slip=kernels.imbalance(sums[0], sums[2], column) + 4.0 * UNIT,
-            theta_gap=proof["gap"],
-            **proof,
-        )
+            lam=lam, w=w, bias=bias, slack=slack, theta=alpha * (scale / lam), products=inside, scale=scale, off=off,
+            slip=kernels.imbalance(sums[0], sums[2], column) + 4.0 * UNIT, theta_gap=proof["gap"], **proof,
+        )  # fmt: skip
 
     def sharpened(self, certificate: L1Certificate, tol: float) -> L1Certificate:
         return sharpened(self, certificate)
@@ -328,15 +319,8 @@ class L1SVM(PathModel, Resumable):
         outside = int(np.count_nonzero(certificate.theta <= 0.0))
         gone = self.size - screened.index.size
         return {
-            "n_R": outside,
-            "n_L": 0,
-            "n_E": self.samples - outside,
-            "screened_R": 0,
-            "screened_L": 0,
-            "n_survivors": self.samples,
-            "rejection_ratio": gone / max(self.size, 1),
-            "screening_rate": gone / (self.size - active) if self.size > active else 0.0,
-            "n_features_screened": gone,
-            "nnz_w": active,
-            "coefficients": coefficients,
-        }
+            "n_R": outside, "n_L": 0, "n_E": self.samples - outside, "screened_R": 0, "screened_L": 0,
+            "n_survivors": self.samples, "rejection_ratio": gone / max(self.size, 1),
+            "screening_rate": gone / (self.size - active) if self.size > active else 0.0, "n_features_screened": gone,
+            "nnz_w": active, "coefficients": coefficients,
+        }  # fmt: skip

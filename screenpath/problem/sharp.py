@@ -190,12 +190,9 @@ def with_terms(model, certificate, t, e, square, apart):
     gap += box.UNDERFLOW * (1.0 + C) if some else 0.0
     found = apart[1] + C * plain
     return replace(
-        certificate,
-        primal=0.5 * square[0] + C * xi,
-        primal_error=(0.5 * square[1] + C * unsure) * OUTWARD,
-        gap=gap,
+        certificate, primal=0.5 * square[0] + C * xi, primal_error=(0.5 * square[1] + C * unsure) * OUTWARD, gap=gap,
         rounding=max(gap - found, 0.0),
-    )
+    )  # fmt: skip
 
 
 def difference(c, high, low):

@@ -89,16 +89,11 @@ class SparseGrid(Family):
     def state(self, certificate: SparseCertificate | SentCertificate) -> dict:
         w = certificate.w if isinstance(certificate.w, SparseVector) else SparseVector.of(certificate.w)
         return {
-            "at": np.array([certificate.alpha, certificate.beta]),
-            "index": w.index,
-            "values": w.values,
-            "theta": certificate.theta,
-            "u": certificate.u,
-            "u_slack": certificate.u_slack,
-            "formed": certificate.formed,
-            "room": certificate.room,
+            "at": np.array([certificate.alpha, certificate.beta]), "index": w.index, "values": w.values,
+            "theta": certificate.theta, "u": certificate.u, "u_slack": certificate.u_slack,
+            "formed": certificate.formed, "room": certificate.room,
             **({"intercept": certificate.intercept} if self.base.intercept else {}),
-        }
+        }  # fmt: skip
 
     def restore(self, state) -> SparseCertificate:
         alpha, beta = states.vector(state, "at", 2, low=0.0).tolist()

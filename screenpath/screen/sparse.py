@@ -263,17 +263,9 @@ def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) 
     )  # fmt: skip
     found = kernels.Found(at.duals, at.keep, at.row_part, at.col_part, at.col_total, *model.known_norms)
     touched, used = kernels.sifs(
-        constants,
-        model.samples,
-        model.beta,
-        reference,
-        regions,
-        what,
-        tuple(model.rounding.slacks),
-        found,
-        record,
+        constants, model.samples, model.beta, reference, regions, what, tuple(model.rounding.slacks), found, record,
         np.empty(4) if model.intercept else None,
-    )
+    )  # fmt: skip
     model.rows.touched += touched
     return record[:used]
 

@@ -148,17 +148,11 @@ def joined(parts: list[Step], of_features: bool = False, shares: Sequence[float]
         if name not in INTERVAL  # each class has its own
     }
     cells = {
-        "step": parts[0].step,
-        **parts[0].parameters,
-        **{name: parts[0].cells[name] for name in steps.COLUMNS},
-        **sums,
-        "status": steps.CERTIFIED if whole else worst.status,
-        "reason": "" if whole else worst.reason,
-        "rel_gap": max(part.rel_gap for part in parts),
-        "rejection_ratio": screened / max(size, 1),
+        "step": parts[0].step, **parts[0].parameters, **{name: parts[0].cells[name] for name in steps.COLUMNS}, **sums,
+        "status": steps.CERTIFIED if whole else worst.status, "reason": "" if whole else worst.reason,
+        "rel_gap": max(part.rel_gap for part in parts), "rejection_ratio": screened / max(size, 1),
         "screening_rate": screened / ends if ends else 0.0,
-        "solver": "/".join(dict.fromkeys(part.solver for part in parts)),
-        "rounds": max(part.rounds for part in parts),
+        "solver": "/".join(dict.fromkeys(part.solver for part in parts)), "rounds": max(part.rounds for part in parts),
         **extras,
-    }
+    }  # fmt: skip
     return Step(cells, parts[0].names, np.array([part.coefficients for part in parts]))

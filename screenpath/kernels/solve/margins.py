@@ -52,13 +52,9 @@ def workspace(k, d, sparse) -> Workspace:
     """
     order = min(d, DIRECT) if sparse or d <= DIRECT else 0
     return Workspace(
-        np.empty((8, k)),
-        np.empty((7, k)),
-        np.empty((5, k), dtype=np.int64),
-        np.empty((2, k), dtype=np.int8),
-        np.empty((0 if sparse else k, d)),
-        np.empty((order, order)),
-    )
+        np.empty((8, k)), np.empty((7, k)), np.empty((5, k), dtype=np.int64), np.empty((2, k), dtype=np.int8),
+        np.empty((0 if sparse else k, d)), np.empty((order, order)),
+    )  # fmt: skip
 
 
 def table_of(blocks, d):
