@@ -76,6 +76,8 @@ class _Sums:
     def certificate(self):
         """Return the certificate that the sums and their bounds prove; keep each entry's possible rounding error."""
         m, c = self.model, self.c
+        if self._both_zero():
+            return replace(c, primal=0.0, primal_error=0.0, gap=0.0, rounding=0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, m.low, m.high, m.gamma)
             columns = column_shares(self.w, self.u, m.signs[self.features], self.u_error, c.alpha, c.beta)
@@ -83,6 +85,15 @@ class _Sums:
             more = self._residue() if c.off > 0.0 else 0.0
         self.loss_adds, self.t_adds, self.u_adds = rows[1], rows[3], columns[1]
         return replace(c, **proof(rows, columns, penalty, c.floor, more, m.rounding.inexact, c.part))
+
+    def _both_zero(self) -> bool:
+        """Tell whether both objectives are 0, not only up to underflow: without weights and dual variables, where each
+        ``t``, one rounded subtraction then, is 0 or surely on the flat side of its loss.
+        """
+        if self.w.any() or self.theta.any():
+            return False
+        flat = self.t + self.t_error <= (0.0 if self.model.low == 0.0 else -np.inf)
+        return bool(np.all(flat | (self.t == 0.0) & (self.model.tail is None)))
 
     def _residue(self) -> float:
         """Return the most that an exact dual point may add to the gap, if the signed sum is not 0 (``c.off``)."""

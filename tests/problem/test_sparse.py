@@ -4,7 +4,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from screenpath import sparse_svr_path
+from screenpath.problem.sparse import SparseModel
+from screenpath.problem.sparse_free import FreeSparseModel
 from screenpath.problem.sparse_types import SparseVector
+from screenpath.rows.views import Views
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
@@ -154,3 +158,25 @@ def test_where_the_closed_form_holds_it_decides_everything(classes, rule):
     solution = model.certify(top, None, model.ones).w
     np.testing.assert_array_equal(found.keep, (solution != 0.0) if features else model.all_kept)
     assert found.record.max() == max(samples * model.pairs, features * np.count_nonzero(solution == 0.0))
+
+
+@pytest.mark.parametrize("kind", [SparseModel, FreeSparseModel])
+@pytest.mark.parametrize("off", [0.0, 1e-300, 1e-9])
+def test_an_optimum_of_exactly_0_is_certified_and_nothing_else_as_one(kind, off):
+    """Huber's loss of targets that w = 0 meets, and a tube that holds all of them."""
+    X, level = np.random.default_rng(0).normal(size=(12, 4)), -1.0 if kind is FreeSparseModel else 0.0
+    targets = np.full(12, level)
+    targets[3] += off  # lost beside -1, if it is 1e-300
+    model = kind(Views(X), np.ones(12, dtype=np.int64), 1, 0.1, 0.5, None, targets, (-1.0, 1.0))
+    pair = model.certify(0.1, np.zeros(4), np.zeros(12), intercept=level or None)
+    found = model.sharpened(pair, 1e-6)
+    assert (found.gap == found.primal == found.primal_error == 0.0) == bool(np.all(targets == level))
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_a_tube_that_holds_all_targets_has_a_certified_path(intercept):
+    X, targets = np.random.default_rng(0).normal(size=(6, 4)), np.array([-0.1, -0.05, 0.0, 0.02, 0.07, 0.1])
+    for off in (0.0, 1e-9):
+        targets[-1] += off
+        (step,) = sparse_svr_path(X, targets, epsilon=0.1, intercept=intercept, alphas=[0.1], betas=[0.1]).steps
+        assert step.status == "certified" and (step.gap == step.primal == 0.0) == (off == 0.0)
