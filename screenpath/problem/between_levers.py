@@ -22,7 +22,7 @@ from screenpath.kernels.screen.lever import LEAST
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.problem.between import FEW, Between, Solved, not_above, open_shares
 from screenpath.regions.geometry import ROUNDING
-from screenpath.regions.lever import SIZES, Seen, chosen, distance
+from screenpath.regions.lever import SIZES, Seen, chosen, distance, extent_of, seen_by
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LeversBetween:
         away = 0.5 * OUTWARD * max(one.C * (one.sum_error + one.shift) for one in pairs)
         more = away * (2.0 * worst + away) + FEW * (abs(first.primal) + abs(second.primal))
         squares = OUTWARD * (first.gap + more), OUTWARD * (second.gap + more), known.bend
-        seen = [_seen(model, one) for one in pairs]
+        seen = [seen_by(one, model, model.margins(one.total)) for one in pairs]
         tau, slack = (np.array([getattr(one, name) for one in seen]) for name in ("tau", "slack"))
         down, up = (np.minimum(getattr(seen[0], name), getattr(seen[1], name)) for name in ("down", "up"))
         taus, carried, middles = [], [], []
@@ -64,7 +64,7 @@ class LeversBetween:
                 carried.append(float(most))
                 middles.append((*model.mixture(index, share), float(share @ model.norms[index])))
         centers = np.array([0.5 * (one.point.vector + one.C * one.total) for one in pairs])
-        errors = np.array([model.rounding * _extent(one) for one in pairs])
+        errors = np.array([model.rounding * extent_of(one) for one in pairs])
         return cls(
             first.C, second.C, squares, centers, errors, model.rounding, np.array(taus), np.array(carried), middles
         )
@@ -116,18 +116,3 @@ class LeversBetween:
         first, second = above - widths - 8.0 * ROUNDING * (widths + bent)
         found[:, ~long] = not_above(bent, second - first - bent, first, sure, sure)
         return found
-
-
-def _seen(model, certificate) -> Seen:
-    """Return the signless rows as the pair's ball at its own C sees them, see :func:`regions.lever.pair_levers`."""
-    C, own, signs = certificate.C, model.signless, model.signs
-    value, off = C * signs * certificate.theta, C * certificate.residue
-    tau = own.kinks - 0.5 * signs * (certificate.point.products + C * model.margins(certificate.total))
-    slack = model.rounding * (model.norms * _extent(certificate) + np.abs(own.kinks))
-    off = off + FEW * np.abs(value)
-    return Seen(tau, value - C * own.lo - off, C * own.hi - value - off, slack, model.typical)
-
-
-def _extent(certificate) -> float:
-    """Return at least the norm of the ball's centre."""
-    return 0.5 * (math.sqrt(certificate.point.sqnorm) + certificate.C * math.sqrt(certificate.total_sq))

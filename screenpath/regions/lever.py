@@ -147,9 +147,7 @@ class KernelLevered(Seen):
                 spread = float(share @ self.norms[index])
                 square = max(float(share @ products[index]), 0.0) + (off + 2.0 * ROUNDING * spread) * spread
                 seen, own = (self.tau, self.slack), (float(offset), float(kappa))
-                kernels.decide_by_products(
-                    seen, self.norms, products, square, off, radius, side, own, ROUNDING, status
-                )  # fmt: skip
+                kernels.decide_by_products(seen, self.norms, products, square, off, radius, side, own, ROUNDING, status)
         return status
 
 
@@ -237,20 +235,28 @@ class PairLevers:
     duals: np.ndarray  # shape (N,): products of the rows, signs included, with ``G'theta``
 
 
-def pair_levers(certificate, model, ahead: float) -> PairLevers:
-    """Return levers of a pair, made for its ball at C = ``ahead``; one data pass of a linear model."""
-    C, point = certificate.C, certificate.point
-    own, signs = model.signless, model.signs
-    behind = isinstance(point, KernelPoint)
-    duals = certificate.total if behind else model.margins(certificate.total)
+def extent_of(certificate) -> float:
+    """Return at least the norm of the centre of a pair's ball at its own C."""
+    return 0.5 * (sqrt(certificate.point.sqnorm) + certificate.C * sqrt(certificate.total_sq))
+
+
+def seen_by(certificate, model, duals: np.ndarray) -> Seen:
+    """Return the signless rows as a pair's ball at its own C sees them; ``duals`` are products with ``G'theta``."""
+    C, own, signs = certificate.C, model.signless, model.signs
     value, widest = C * (signs * certificate.theta), np.maximum(np.abs(own.lo), np.abs(own.hi))
     # A row at its bound has no room: none that rounding makes, here or in `verify`, which forms it by other operations.
     off = C * (certificate.residue + (16.0 * UNIT + 4.0 * model.inexact) * widest)
-    tau = own.kinks - 0.5 * signs * (point.products + C * duals)
-    sizes = sqrt(point.sqnorm), sqrt(certificate.total_sq)
-    extent = 0.5 * (sizes[0] + C * sizes[1])
-    slack = model.rounding * (model.norms * extent + np.abs(own.kinks))
-    seen = Seen(tau, value - C * own.lo - off, C * own.hi - value - off, slack, model.typical)
+    tau = own.kinks - 0.5 * signs * (certificate.point.products + C * duals)
+    slack = model.rounding * (model.norms * extent_of(certificate) + np.abs(own.kinks))
+    return Seen(tau, value - C * own.lo - off, C * own.hi - value - off, slack, model.typical)
+
+
+def pair_levers(certificate, model, ahead: float) -> PairLevers:
+    """Return levers of a pair, made for its ball at C = ``ahead``; one data pass of a linear model."""
+    C, point, own, signs = certificate.C, certificate.point, model.signless, model.signs
+    behind, extent = isinstance(point, KernelPoint), extent_of(certificate)
+    duals = certificate.total if behind else model.margins(certificate.total)
+    seen, sizes = seen_by(certificate, model, duals), (sqrt(point.sqnorm), sqrt(certificate.total_sq))
     if behind:
         extent += C * sqrt(certificate.total_error / GAP_ROUNDING)
     numbers = np.array([
@@ -280,10 +286,7 @@ class LeverRange:
     high: float
 
     def decide(self, model, products: Callable) -> np.ndarray:
-        """Return the decisions on signless rows of a model, as :meth:`Levered.decide` does.
-
-        ``products(center)`` returns those of the signless rows with a vector; a data pass for each lever.
-        """
+        """Return decisions on signless rows as :meth:`Levered.decide`; ``products(center)`` takes a pass a lever."""
         far = max(self.low, self.high, key=lambda C: abs(log(C / self.reference.C)))
         ready = pair_levers(self.reference, model, far)
         forms = model.signs * np.stack([self.reference.point.products, ready.duals])
