@@ -62,10 +62,7 @@ def cache_key() -> str:
 
 
 def is_current(name: str) -> bool:
-    """Tell whether a file name is that of an entry of a kernel imported so far, made from its current sources.
-
-    Entries of other sources are kept: two versions may share a folder, or a change may be undone.
-    """
+    """Tell whether a file is an entry of an imported kernel's current sources; those of others are kept too."""
     kernel, _, rest = name.partition("-")
     return kernel in KERNELS and rest.startswith(f"{KERNELS[kernel]._cache.stamp}-")
 
@@ -102,10 +99,7 @@ def _named_by_user() -> Path:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and its parents, writable for their owner only, whatever the umask.
-
-    Others may read, if the umask allows it: one user may warm a cache for a group.
-    """
+    """Make a folder and its parents, to write for their owner only: others may read a cache warmed for a group."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
         one.mkdir(mode=0o755, exist_ok=True)
@@ -243,10 +237,7 @@ def _present(symbol: str, name: str, signature: tuple) -> bool:
 
 
 def fields(kinds) -> list:
-    """Return the field names of all named tuples among types, because equal types may differ in them.
-
-    A kernel that receives one need not import the module that defines it.
-    """
+    """Return the field names of all named tuples among types, as equal types may differ in them."""
     named = [(str(one), one.fields) for one in kinds if isinstance(one, types.BaseNamedTuple)]
     inner = [name for one in kinds if isinstance(one, types.BaseTuple) for name in fields(one.types)]
     return named + inner

@@ -95,10 +95,7 @@ def counted_csr(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, wid
 
 
 def with_constant(values, indices, indptr, width: int, constant: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sparse rows of ``width`` features with one more, that is ``constant`` in all of them.
-
-    The types of ``indices`` and ``indptr`` are kept: they must hold the new numbers.
-    """
+    """Return sparse rows with one feature more, ``constant`` in all; the index types must hold the new numbers."""
     ends = indptr[1:]
     longer = indptr + np.arange(indptr.size, dtype=indptr.dtype)
     return np.insert(values, ends, constant), np.insert(indices, ends, width), longer

@@ -71,7 +71,7 @@ def reason(certificate, tol: float) -> str:
 
 
 class Proven:
-    """The common part of all certificates."""
+    """The common part of all certificates; each also has ``at``, the parameters of its step."""
 
     __slots__ = ()
 

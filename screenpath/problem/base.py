@@ -1,9 +1,10 @@
 """The contracts of models: what the walk, the rules and the solvers may ask of them.
 
 A model is the full problem over its data. It states its objective, its dual and its stopping rule in its docstring, and
-knows pairs of a primal and a dual point by their certificates. The parameter of a step (a ``C``, a ``lambda``, a pair
-``(alpha, beta)``) is the first argument of a method, under its name in the model's literature. Methods of the models
-that these contracts describe have docstrings only for what they add.
+knows pairs of a primal and a dual point by their certificates, each a :class:`numbers.rounding.Proven`. Decisions have
+a ``status`` of each dual variable (or feature), int8: 0 if undecided. The parameter of a step (a ``C``, a ``lambda``, a
+pair ``(alpha, beta)``) is the first argument of a method, under its name in the model's literature. Methods of the
+models that these contracts describe have docstrings only for what they add.
 """
 
 from __future__ import annotations
@@ -15,32 +16,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from screenpath.rows.base import Counted
-
-
-@runtime_checkable
-class Certified(Protocol):
-    """What is known about one pair of points on the full data; the reference of the next step."""
-
-    # primal, primal_error, gap, rounding: see :class:`numbers.rounding.Proven`, from which every certificate inherits
-    primal: float
-    primal_error: float
-    gap: float
-    rounding: float
-
-    @property
-    @abstractmethod
-    def at(self) -> tuple:
-        """Return the parameters of the step at which the pair was certified."""
-
-
-@runtime_checkable
-class Decisions(Protocol):
-    """What a rule has fixed, and what survives."""
-
-    @property
-    @abstractmethod
-    def status(self) -> np.ndarray:
-        """Return a number for each dual variable (or feature), int8: 0 if undecided."""
 
 
 @runtime_checkable
@@ -103,10 +78,7 @@ class PathModel(Protocol):
         return None
 
     def polished(self, reference, parameter, gap: float) -> Any:
-        """Return a certificate at a larger parameter of the reference's solution, brought to ``gap``; None if unknown.
-
-        Asked where the reference :meth:`rests`.
-        """
+        """Return a certificate at a larger parameter of a reference that :meth:`rests`, brought to ``gap``, or None."""
         return None
 
     def rests(self, certificate) -> bool:
@@ -114,10 +86,7 @@ class PathModel(Protocol):
         return False
 
     def after(self, certificate, reference, faces=None) -> Any:
-        """Return the certificate as one that remembers the reference, and the solver's steps on the face.
-
-        Called if the solver predicts its start.
-        """
+        """Return the certificate with a memory of reference and ``faces``, for a solver that predicts its start."""
         return certificate
 
     # -- screening and the reduced problem -----------------------------------------------------------------------
@@ -181,10 +150,7 @@ class Resumable(Protocol):
 
     @abstractmethod
     def restore(self, state) -> Any:
-        """Return the certificate of :meth:`state`, byte for byte.
-
-        A ValueError if the state is not one that a walk of this model can have left.
-        """
+        """Return the certificate of :meth:`state`, byte for byte; a ValueError if no walk can have left it."""
 
 
 @runtime_checkable

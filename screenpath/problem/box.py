@@ -154,22 +154,19 @@ class BoxModel(RegionModel, Resumable):
             margins = self.margins(w)
         return self._certificate(C, w, theta, total, updates, margins, error)
 
-    def sharpened(self, certificate: Certificate, tol: float) -> Certificate:
-        return sharpened(self, certificate, tol)
+    sharpened = sharpened
 
     def moved(self, certificate: Certificate, w: np.ndarray) -> Certificate:
         """Return the certificate of another primal point with the same dual point; one data pass."""
         known = certificate.updates, self.margins(w), certificate.sum_error
         return self._certificate(certificate.C, w, certificate.theta, certificate.total, *known)
 
-    def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray | float]:
+    def kinks_of(self, certificate: Certificate) -> tuple[np.ndarray, np.ndarray]:
         """Return the kinks of all ``g.w``, as a sum of two doubles."""
-        return self.c, self.tail
+        return self.c, np.broadcast_to(self.tail, self.c.shape)
 
     def errors_of(self, certificate: Certificate) -> tuple[float, float]:
-        """Return ``a`` and ``b``: before their own rounding, distances from the kinks are off by at most
-        ``a norms + b``.
-        """
+        """Return ``a`` and ``b``: but for their own rounding, distances from kinks are off by ``a norms + b``."""
         return kernels.product_errors(certificate.point.vector, self.bounds)
 
     def take(self, index: np.ndarray):
@@ -181,10 +178,7 @@ class BoxModel(RegionModel, Resumable):
         return [self.certify(C, *pair) for pair in pairs]
 
     def no_worse(self, C: float, certificate: Certificate, reference: Certificate) -> Certificate:
-        """Return a certificate with the reference's ``w``, or zero, if that has a smaller primal value at ``C``.
-
-        A dual solver may stop within the tolerance at a worse one. No data pass: the margins are known.
-        """
+        """Return a certificate with the reference's ``w`` or zero if better at ``C``: a dual solver may stop worse."""
         point = reference.point
         place = kernels.above_known(C, certificate.primal, point.sqnorm, reference.xi, self.bounds)
         if place == kernels.NOWHERE:
@@ -284,12 +278,9 @@ class BoxModel(RegionModel, Resumable):
     def exact_until(self, reference: Certificate, C: float) -> bool:
         return C <= reference.C and self.level is None
 
-    def rests(self, certificate: Certificate) -> bool:
-        """Tell whether no dual variable is at an end of its box other than 0."""
-        return ends.rests(self, certificate)
+    rests = ends.rests
 
     def polished(self, reference: Certificate, C: float, gap: float) -> Certificate | None:
-        """Return the pair of a constant end, more accurate; see :func:`problem.ends.polished`."""
         return ends.polished(self, reference, C, gap)
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
@@ -300,9 +291,7 @@ class BoxModel(RegionModel, Resumable):
         return (self._closed_at(C), name) if name else None
 
     def _closed_at(self, C: float) -> Certificate:
-        """Return the certificate of the closed form; no pass over the data but for a resumed path's first such point,
-        where it is set-up.
-        """
+        """Return the certificate of the closed form; only a resumed path's first such point takes passes, as set-up."""
         if self._closed is None:
             touched = self.rows.touched
             self._closed = self._closed_form()
@@ -371,9 +360,7 @@ class BoxModel(RegionModel, Resumable):
         return Screened(np.zeros(self.size, dtype=np.int8), 0, 0)
 
     def reduce(self, C: float, screened: Screened, reference: Certificate) -> Reduced:
-        """Build the problem of the survivors; fixed rows enter through their sum. If hardly any is fixed, take all
-        rows.
-        """
+        """Build the problem of the survivors, or of all rows if hardly any is fixed; fixed rows enter by their sum."""
         if 0 < screened.n_R + screened.n_L < FEW * self.size:
             screened = self.nothing_screened()
         known, start_total, ell, ahead, apart = self._looking_ahead(C, reference)
@@ -434,9 +421,7 @@ class BoxModel(RegionModel, Resumable):
         return index % self.rows.n if self.mirrored else index
 
     def _take(self, index: np.ndarray):
-        """Return a copy of surviving rows; that of all rows is kept, since an unscreened path needs it at every
-        step.
-        """
+        """Return a copy of surviving rows; that of all rows is kept: an unscreened path needs it at every step."""
         if index.size < self.size:
             self._whole = None
             return self.take(index)

@@ -79,10 +79,7 @@ def check_sum(model, theta: np.ndarray, total: np.ndarray, sum_error: float) -> 
 
 
 def largest_sum_error(model, updates: int) -> float:
-    """Return the largest error bound of a sum over rows after so many updates.
-
-    A ValueError is raised for more updates than there are between two sums that are computed anew.
-    """
+    """Return the largest error of a sum after so many updates; a ValueError for more than there can be."""
     if updates > model.fresh_unread:
         raise ValueError(f"updates is {updates}")
     return kernels.largest_sum_error(float(model.size), updates, model.bounds)

@@ -102,6 +102,10 @@ class Screened:
     n_R: int  # n_R, n_L: how many of each
     n_L: int
 
+    @classmethod
+    def of(cls, status: np.ndarray) -> Screened:
+        return cls(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)))
+
 
 def one_sided(model, theta: np.ndarray) -> np.ndarray:
     """Return a dual point with the same ``w`` in which only one of a row's two dual variables is not 0."""

@@ -56,17 +56,11 @@ class FreeIntercept(BoxModel):
         self.bounds[box_kernels.ZERO] = float(np.maximum(self.lo * t, self.hi * t).sum())
 
     def balanced(self, theta, t, likely=NONE) -> Balanced:
-        """Return a dual point near ``theta`` whose signed sum is 0, ``t`` being the distances from the kinks.
-
-        ``likely`` are rows that are tried first.
-        """
+        """Return a dual point near ``theta`` of signed sum 0, ``t`` being distances from kinks; ``likely`` go first."""
         return balanced(theta, t, self.lo, self.hi, self.signs, self.largest, likely)
 
     def placed(self, products: np.ndarray, likely=NONE, intercept: float | None = None) -> tuple:
-        """Return both ends of the best intercepts, the one that is reported, and ``c - g.w - s b``.
-
-        ``likely`` are rows with kinks near it; an ``intercept`` that is given is reported instead.
-        """
+        """Return both ends of the best intercepts, the reported (or given) one, and ``c - g.w - s b``."""
         low, high = self.signless.interval(products, likely) if intercept is None else (intercept, intercept)
         b = kernels.best_of(low, high) if intercept is None else intercept
         t = np.empty(self.size)
@@ -162,10 +156,7 @@ class FreeIntercept(BoxModel):
             most = found
 
     def start(self, C: float) -> Certificate:
-        """Return the first reference: the closed form at the largest parameter <= C where it is optimal.
-
-        If there is none, a dual point that is optimal at ``w = 0`` and the best intercept.
-        """
+        """Return the closed form at the largest C where it is optimal, or a dual point that is with ``w = 0``."""
         theta, _, limit = self.closed_form()
         return self.certify(min(C, limit), None, theta) if limit > 0.0 else self.at_zero(C, theta)
 
@@ -213,8 +204,7 @@ class FreeIntercept(BoxModel):
 
     def screened(self, signless: np.ndarray) -> Screened:
         """Return decisions on signless rows as those on the rows with signs."""
-        status = signless * self.signs
-        return Screened(status, int(np.count_nonzero(status < 0)), int(np.count_nonzero(status > 0)))
+        return Screened.of(signless * self.signs)
 
     def decide(self, region: LeverBall) -> np.ndarray:
         """Return the decisions of a ball and its levers on signless rows; the products of its centre are known."""
@@ -250,9 +240,7 @@ class FreeIntercept(BoxModel):
 
     @abstractmethod
     def middle_of(self, points: tuple) -> tuple[np.ndarray, float, list[float]]:
-        """Return bounds of the rows' distances from a fixed point near their middle, at least its own norm, and its
-        products with some points.
-        """
+        """Return bounds of the rows' distances from a point near their middle, its norm, and its products with some."""
 
     @abstractmethod
     def seen(self, tau: np.ndarray, down: np.ndarray, up: np.ndarray, slack: np.ndarray) -> Levered | KernelLevered:
@@ -365,9 +353,7 @@ class FreeModel(FreeIntercept):
         tau, status = np.empty(self.size), np.empty(self.size, dtype=np.int8)
         listed, weights = np.empty((2, lever_kernels.FEWER), dtype=np.int64), np.empty((2, lever_kernels.FEWER))
         offsets, (lengths, away), centers = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, mean.size))
-        counts = lever_kernels.one_lever_each(
-            *own, self.largest, radius, typical or 1.0, tau, listed, weights, offsets
-        )  # fmt: skip
+        counts = lever_kernels.one_lever_each(*own, self.largest, radius, typical or 1.0, tau, listed, weights, offsets)
         for h, count in enumerate(counts):
             rows, where = self.signless_place(listed[h, :count])
             own_part = slice(h, h + 1)

@@ -152,10 +152,7 @@ class EpsilonGrid:
         return epsilon_stride(certificate, self.epsilon) > 1.0
 
     def extend(self, rank: int, certificate: Certificate) -> None:
-        """Add the value after ``rank``, unless that was the last one.
-
-        If the gap of the certificate is too large for any stride, a UsageError is raised.
-        """
+        """Add the value after ``rank``, if any; a UsageError if the certificate's gap is too large for a stride."""
         if self.high <= certificate.C:
             return
         x = epsilon_stride(certificate, self.epsilon)
@@ -194,10 +191,7 @@ class EpsilonGrid:
 
 
 def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
-    """Return the factor up to which C may grow while the certificate's pair stays epsilon-optimal.
-
-    It is infinite if the pair is optimal for every larger C, and below 1 if it is not epsilon-optimal even here.
-    """
+    """Return the factor up to which a pair stays epsilon-optimal: inf if for every C, below 1 if not even here."""
     C = certificate.C
     square = 0.5 * (1.0 + epsilon) * C * C * certificate.total_sq
     slope = C * (certificate.xi - (1.0 + epsilon) * certificate.ell + certificate.error)

@@ -95,10 +95,8 @@ class SparseRounding:
         self.row, self.column = gamma(longest[0] + more), gamma(longest[1] + classes + more)
         self.total, self.penalty = gamma(classes * views.n + EXTRA), gamma(self.weights + EXTRA)
         self.spread = sqrt(2.0 * classes) if classes > 1 else 1.0  # of two scores' errors over the pairs
-        self.root, self.peak = (
-            sqrt(pairs * unit),
-            1.0,
-        )  # norm of a dual point of ones; most that a weight adds to a norm
+        # norm of a dual point of ones; most that a weight adds to a norm
+        self.root, self.peak = sqrt(pairs * unit), 1.0
         squares = views.row_sqnorms
         if weights is not None:
             self.root, self.peak = self.root * (1.0 + self.total), sqrt(weights.max()) * OUTWARD
@@ -192,10 +190,7 @@ class L1Rounding:
         self.column, self.terms = gamma(samples + self.extra), samples + features + EXTRA
 
     def slack(self, terms: int, reach: float, bias: float) -> float:
-        """Return a bound on the norm of the error of ``s``, for ``terms`` weights that are not 0.
-
-        ``reach`` is ``sum |w_j| ||f_j||``.
-        """
+        """Bound the norm of the error of ``s``, for ``terms`` nonzero weights; ``reach`` is ``sum |w_j| ||f_j||``."""
         lost = self.terms * max(self.root, sqrt(self.samples)) * TINY
         return gamma(terms + self.extra) * (reach + 2.0 * self.root * (1.0 + abs(bias))) + lost
 

@@ -57,10 +57,7 @@ class PlaneGrid:
         return certificate.rel_gap < SHARE * self.epsilon
 
     def extend(self, rank: int, certificate) -> None:
-        """Add the pair after ``rank``, unless that was the last one; a data pass for all sums of the dual point.
-
-        A UsageError is raised if the gap of the certificate is too large for any way.
-        """
+        """Add the pair after ``rank``, if any, by a data pass; a UsageError if the certificate's gap is too large."""
         alpha, beta = certificate.at
         b = certificate.intercept if self.model.intercept else None
         full = self.model.at(beta).certify(alpha, certificate.w, certificate.theta, intercept=b)

@@ -17,11 +17,7 @@ ROWS, PROX = "faces", "faces_prox"  # of a checkpoint
 
 @dataclass(slots=True)
 class Faces:
-    """The last steps on the face, oldest first, and what a solver has computed from them.
-
-    That depends only on these steps, to the last bit. So a resumed path computes it again, and continues with the same
-    numbers.
-    """
+    """The last steps on the face, oldest first, and what was made of them: a resumed path makes the same again."""
 
     # uint8 of shape (steps, N / 8). Rows of each step: a bit for each dual variable of the full problem
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.uint8))

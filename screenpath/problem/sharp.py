@@ -23,10 +23,7 @@ ALONE = 1e-3  # part of the tolerance that a row's loss may be off by, over the 
 
 
 def sharpened(model, certificate, tol: float):
-    """Return the best certificate found for the pair or for a neighbour of its ``w``.
-
-    The given one would meet ``tol`` but for its bound on rounding; it is returned if none has a smaller bound.
-    """
+    """Return the best certificate of the pair or a neighbour of its ``w``; the given one if no bound is smaller."""
     best = certificate
     found = _with_rows(model, certificate, tol, certificate.sum_error, None)
     if meets(found, tol):
@@ -54,7 +51,7 @@ def recomputed(model, certificate, index: np.ndarray) -> tuple[np.ndarray, np.nd
     before the rounding of the difference.
     """
     w, (kinks, rest), t = certificate.point.vector, model.kinks_of(certificate), np.empty(index.size)
-    rest = np.broadcast_to(rest, kinks.shape)[index]
+    rest = rest[index]
     for start in range(0, index.size, CHUNK):
         part = slice(start, start + CHUNK)
         products = np.empty((2, index[part].size))
@@ -130,12 +127,9 @@ def kernel_sharpened(model, certificate, tol: float):
 
 
 def _kernel_formed(model, certificate, tol: float | None):
-    """Return the certificate with those products recomputed that matter to the gap and to ``tol`` of the primal
-    value; with None, none of them.
-    """
+    """Return the certificate with the products recomputed that matter to gap and primal value; none without ``tol``."""
     alpha, point = certificate.point.vector, certificate.point
     kinks, rest = model.kinks_of(certificate)
-    rest = np.broadcast_to(rest, kinks.shape)
     t, e = kinks - point.products, model.form_error(certificate)
     index = np.empty(0, np.int64) if tol is None else that_matter(model, certificate, t, e, tol)
     (margins, totals), off = model.rows.precise_sums(index, np.stack([alpha, certificate.theta]))

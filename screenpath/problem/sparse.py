@@ -162,10 +162,7 @@ class SparseModel(SparseSums):
     # -- the intercept -------------------------------------------------------------------------------------------
 
     def placed(self, scores: np.ndarray, intercept=None, guess=0.0) -> Level:
-        """Add the unpenalised intercept of the model, if any, to the scores, and return it: the best unless given.
-
-        The search for the best begins at ``guess``.
-        """
+        """Add the intercept, if any, to the scores and return it: the best, searched from ``guess``, unless given."""
         return NO_INTERCEPT
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
@@ -305,8 +302,7 @@ class SparseModel(SparseSums):
         """Return what a certificate needs of the penalty, see ``kernels.problem.sparse.feature_terms``."""
         return kernels.feature_terms(w, u, self.signs, features, self.feature_norm, alpha, self.beta)
 
-    def sharpened(self, certificate: SparseCertificate, tol: float) -> SparseCertificate:
-        return sharpened(self, certificate, tol)
+    sharpened = sharpened
 
     def fallbacks(self, alpha: float, reference: SparseCertificate) -> list[SparseCertificate]:
         zero, none = np.zeros(self.u_kinks.size), np.zeros(self.ones.size)
@@ -357,16 +353,11 @@ class SparseModel(SparseSums):
 
     @property
     def beta_max(self) -> float:
-        """Return the ``beta`` from which ``w = 0`` is optimal for every ``alpha`` (Hong 2019, Lemma 4).
-
-        It is 0 if no ``u_j`` differs from 0 by more than rounding, that of the data included.
-        """
+        """Return the ``beta`` from which ``w = 0`` is always optimal (Hong 2019, Lemma 4); 0 if all is rounding."""
         return accurate.largest(np.maximum(self.outward(self.u_top), 0.0), self.ones_error, self._accurate_sum)
 
     def _accurate_sum(self, f: int) -> tuple[float, float]:
-        """Return an entry of ``u_top``, as far as it is towards a weight, exact for the stored data, and the rounding
-        error of the data in it.
-        """
+        """Return an entry of ``u_top`` towards a weight, exact for the stored data, and the rounding of that."""
         c, j = divmod(f, self.d)
         values, places = self.views.column(j)
         psi = self.weigh(self.top)[c * self.n : (c + 1) * self.n][places]
@@ -377,10 +368,7 @@ class SparseModel(SparseSums):
 
     @property
     def bend(self) -> float:
-        """Return the margin up to which ``theta`` is that of ``w = 0``; with the squared hinge, at which one is 0.
-
-        That of a regression is the size of its targets.
-        """
+        """Return the margin up to which ``theta`` is that of ``w = 0``: of a regression the size of its targets."""
         if self.regression:
             return float(np.max(np.abs(self.kinks - self.labels * self.null_level)[self.weights > 0.0]))
         return 1.0 if self.squared else 1.0 - self.gamma
@@ -416,18 +404,12 @@ class SparseModel(SparseSums):
         return float(np.max(self._margins(scores, error)))
 
     def alpha_max(self) -> float:
-        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 if ``w = 0`` is.
-
-        The latter holds up to rounding: ``|u_j|`` exceeds ``beta`` by no more than its error.
-        """
+        """Return the ``alpha`` from which ``theta = 1`` is optimal (Hong 2019, Lemma 4); 0 if ``w = 0`` is."""
         top, matters = self._top()
         return top if matters else 0.0
 
     def start(self, alpha: float) -> SparseCertificate:
-        """Return the first reference: the closed form at ``alpha_max``, or at ``alpha`` if that is larger.
-
-        If both are 0, ``w = 0`` is optimal for any ``alpha``.
-        """
+        """Return the closed form at ``alpha_max`` or a larger ``alpha``; if both are 0, ``w = 0`` is always optimal."""
         return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
@@ -459,5 +441,4 @@ class SparseModel(SparseSums):
     def parameters(self, alpha: float) -> dict:
         return {"alpha": float(alpha), "beta": self.beta}
 
-    def counts(self, certificate: SparseCertificate, screened: SparseScreened) -> dict:
-        return counts_of(self, certificate, screened)
+    counts = counts_of

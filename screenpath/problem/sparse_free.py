@@ -197,10 +197,7 @@ class FreeSparseModel(SparseModel):
         return (1.0 - small) * 0.5 * self.gamma * r * r + small * (2.0 - self.gamma * (r + 0.5))
 
     def _most(self, scores: np.ndarray, error: np.ndarray) -> float:
-        """Return half the largest distance of two scores of different classes, the one of +1 being above.
-
-        Of a regression it is that of any two scores.
-        """
+        """Return half the largest distance of two scores, the upper one of class +1; of a regression, of any two."""
         if self.regression:
             there = self.weights > 0.0
             return 0.5 * float((scores[0] + error)[there].max() + (error - scores[0])[there].max())

@@ -20,10 +20,7 @@ from screenpath.problem.sparse_types import HINGE, SparseCertificate, SparseVect
 
 @dataclass(slots=True)
 class SentCertificate:
-    """What a worker process sends back of a certificate in addition to the step: the pair, and what a checkpoint needs.
-
-    The sums ``u`` are sent only at the last step of a row, else None.
-    """
+    """What a worker process sends of a certificate: the pair, and at a row's last step ``u``, for a checkpoint."""
 
     alpha: float
     beta: float

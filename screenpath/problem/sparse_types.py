@@ -15,10 +15,7 @@ HINGE = 0.0, 1.0  # the ends of its dual variables
 
 @dataclass(slots=True)
 class SparseVector:
-    """A vector that keeps only its non-zero entries, so that a path of many steps stays small.
-
-    ``index`` (int64) is increasing, ``size`` is the length of the whole vector.
-    """
+    """A vector of length ``size`` as its non-zero entries, ``index`` (int64) increasing: long paths stay small."""
 
     index: np.ndarray
     values: np.ndarray
@@ -173,26 +170,17 @@ def counts_of(model: Any, certificate: SparseCertificate, screened: SparseScreen
     screened_R = int(np.count_nonzero(duals < 0)) - (model.n if model.classes > 1 else 0)
     fixed, ends = screened_R + screened_L, certificate.n_R + certificate.n_L
     inactive = weights - certificate.nonzero
+    extras = {
+        "n_inactive_features": inactive, "feature_screening_rate": zeroed / inactive if inactive else 0.0,
+        "scaling_ratio": 1.0 - (1.0 - fixed / model.pairs) * (1.0 - zeroed / weights),
+        "iss_found": _joined(screened.record[:, 0]), "ifs_found": _joined(screened.record[:, 1]),
+    }  # fmt: skip
     return {
-        "n_R": certificate.n_R,
-        "n_L": certificate.n_L,
-        "n_E": model.pairs - ends,
-        "screened_R": screened_R,
-        "screened_L": screened_L,
-        "n_survivors": model.pairs - fixed,
-        "rejection_ratio": fixed / model.pairs,
-        "screening_rate": fixed / ends if ends else 0.0,
-        "n_features_screened": zeroed,
-        "nnz_w": certificate.nonzero,
-        "coefficients": SparseVector.of(certificate.w, certificate.formed),
-        "extras": {
-            "n_inactive_features": inactive,
-            "feature_screening_rate": zeroed / inactive if inactive else 0.0,
-            "scaling_ratio": 1.0 - (1.0 - fixed / model.pairs) * (1.0 - zeroed / weights),
-            "iss_found": _joined(screened.record[:, 0]),
-            "ifs_found": _joined(screened.record[:, 1]),
-        },
-    }
+        "n_R": certificate.n_R, "n_L": certificate.n_L, "n_E": model.pairs - ends, "screened_R": screened_R,
+        "screened_L": screened_L, "n_survivors": model.pairs - fixed, "rejection_ratio": fixed / model.pairs,
+        "screening_rate": fixed / ends if ends else 0.0, "n_features_screened": zeroed, "nnz_w": certificate.nonzero,
+        "coefficients": SparseVector.of(certificate.w, certificate.formed), "extras": extras,
+    }  # fmt: skip
 
 
 def _joined(found: np.ndarray) -> str:

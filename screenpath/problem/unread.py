@@ -49,10 +49,7 @@ def _begun(model, reference, move=None) -> kernels.Lazy:
 
 
 def blurred(model, reference, tol: float) -> bool:
-    """Tell whether rounding may be too much for a primal value that is not summed up from the losses.
-
-    It is the difference of sums that are larger, by as much as the rows at their ends contribute to them.
-    """
+    """Tell whether rounding may be too much for a primal value that is a difference of larger sums, not of losses."""
     b, sizes = model.bounds, np.sqrt(reference.point.sqnorm)
     off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + sizes * reference.sum_error
     return not reference.C * off <= PART * max(tol, DIGITS) * reference.primal
@@ -96,10 +93,7 @@ def measured(model) -> tuple:
 
 
 def square_distances(rows, middle, product: float) -> np.ndarray:
-    """Return at least the squared distances of all rows from a vector; one data pass.
-
-    ``product`` is the relative error of a product.
-    """
+    """Return at least the squared distances of all rows from a vector, by a pass of relative error ``product``."""
     length = float(np.sqrt(middle @ middle))
     square = np.square(rows.norms) - 2.0 * rows.margins(middle) + length * length
     return np.maximum(square, 0.0) + 4.0 * product * np.square(rows.norms + length)
@@ -136,10 +130,7 @@ def _sample(rows) -> np.ndarray:
 
 
 def copied(lazy: kernels.Lazy) -> kernels.Lazy:
-    """Return a copy for a walk to change: a certificate keeps what was known when it was made.
-
-    Of rows that are not in memory (``walk.staged``) the deadlines are kept alone.
-    """
+    """Return a copy for a walk to change; of rows not in memory (``walk.staged``) the deadlines are kept alone."""
     return lazy._replace(**{name: getattr(lazy, name).copy() for name in CHANGES})
 
 
@@ -155,10 +146,7 @@ def state(certificate) -> dict:
 
 
 def restore(model, certificate, stored) -> None:
-    """Give a certificate on all rows what :func:`state` has kept of one that did not read them; two data passes.
-
-    A ValueError is raised if it is not true of the data.
-    """
+    """Give a certificate what :func:`state` kept of unread rows, by two data passes; a ValueError if it is not true."""
     if "unread_state" not in stored:
         return
     n, w, names = model.size, certificate.point.vector, _numbers(certificate)

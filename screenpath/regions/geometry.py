@@ -52,12 +52,9 @@ class Point:
 
 @dataclass(slots=True)
 class KernelPoint(Point):
-    """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``.
+    """A combination of the rows, given by its dual coefficients: ``sum_i vector_i v_i``."""
 
-    ``products`` are always known, ``Q vector`` with ``Q_ij = v_i.v_j``; they carry the inner product.
-    """
-
-    products: np.ndarray
+    products: np.ndarray  # always known, ``Q vector`` with ``Q_ij = v_i.v_j``; they carry the inner product
     spread: float  # at least ``sum_i |vector_i| ||v_i||``: what the rounding of a product is relative to
     error: float  # a product ``v_i . vector`` is off by at most this times ``||v_i||``
 

@@ -101,9 +101,7 @@ class PathScreening(Protocol):
         return None
 
     def begin(self, grid, far, resumed: bool) -> None:
-        """Receive the grid and the certificate at its largest parameter, before the first step; see
-        ``needs_far_end``.
-        """
+        """Receive the grid and the certificate at its largest parameter before a walk, see ``needs_far_end``."""
         return
 
     @abstractmethod

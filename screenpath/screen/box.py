@@ -56,10 +56,7 @@ def pair_radius(reference, C: float) -> float:
 
 
 def disproved(model, region, decided: np.ndarray) -> int:
-    """Return how many decided rows a region that contains the optimum proves to be on the other side.
-
-    A row of weight 0 has no sides: both ends of its dual variable are equal.
-    """
+    """Return how many decided rows of weight a region with the optimum proves to be on the other side."""
     proven = model.screen(region).status
     return int(np.count_nonzero((proven * decided < 0) & (model.lo < model.hi)))
 

@@ -57,9 +57,8 @@ def screen_groups(model, at: SparseScreened, point, alpha: float, what: tuple, p
     """
     at, record = at.copy(), []
     if alpha == 0.0:
-        if what[1]:
-            record.append([-1, _at_zero(model, at, point)])
-        return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record).reshape(-1, 2))
+        at.record = np.array([[-1, _at_zero(model, at, point)]] if what[1] else []).reshape(-1, 2)
+        return at
     r = regions_of(model, point, alpha, paper)
     if not finite(r):
         return at
@@ -81,7 +80,8 @@ def screen_groups(model, at: SparseScreened, point, alpha: float, what: tuple, p
         if found is None:
             break
         balls, column, operator = found
-    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
+    at.record = np.array(record, dtype=np.int64)
+    return at
 
 
 def _features(model, at: SparseScreened, u, radius: float, column, operator, size: float) -> int:
@@ -115,10 +115,7 @@ def _samples(model, at: SparseScreened, point, r) -> int:
 
 
 def _conditioned(model, at: SparseScreened, point, r):
-    """Return the dual balls, and norms of the columns, where samples are known; None if no column is left.
-
-    One pass over the columns that are left.
-    """
+    """Return dual balls and norms of columns where samples are known, by a pass over these; None without any."""
     bounds, fixed = model.rounding, at.duals != 0
     ends = np.where(at.duals > 0, model.high, model.low)
     kept = np.flatnonzero(at.keep)

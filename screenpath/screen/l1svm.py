@@ -98,9 +98,7 @@ class FeatureScreening(Composed):
 
 
 def parse_feature_rule(text: str) -> FeatureScreening:
-    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`; a UsageError for any other
-    rule.
-    """
+    """Turn ``none``, ``gap``, ``vi`` or ``vi+gap`` into a :class:`FeatureScreening`; another rule is a UsageError."""
     if (own := plugged_rule(text, FeatureScreening)) is not None:
         return own
     parts = sorted(part.strip().lower() for part in text.split("+"))

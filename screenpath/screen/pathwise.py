@@ -93,10 +93,7 @@ class Dual:
 
 
 def ball_floor(pair, *others: Dual) -> float:
-    """Return a lower bound of ``xi(w*(C))`` at the parameter of a pair, whose ball holds the optimum.
-
-    It is the best of the ``others``, the pair's own dual point, and some between each two.
-    """
+    """Bound ``xi(w*(C))`` from below on a pair's ball: the best of its dual point, the ``others``, and some between."""
     center, radius = 0.5 * (pair.point.vector + pair.C * pair.total), pair_radius(pair, pair.C) + pair.C * pair.shift
     duals = [Dual.of(pair), *others]
     between = [a.mixed(b, share) for a, b in combinations(duals, 2) for share in SHARES]
@@ -243,9 +240,7 @@ class Pathwise(BoxScreening):
 
     @property
     def compiled(self) -> int | None:
-        """Return that a compiled walk is given decisions; those of a chunk are counted, so the loop asks for them
-        once.
-        """
+        """Return that a compiled walk is given decisions; those of a chunk are counted: the loop asks for them."""
         return self.static.compiled if self.chunk is None else None
 
     def begin(self, grid, far, resumed: bool) -> None:
@@ -260,7 +255,7 @@ class Pathwise(BoxScreening):
         if self.left == 0:
             self.left, self.floor, self.status = self._new_rule(model, reference, parameter, self.chunk)
         self.left -= 1
-        return Screened(self.status, int(np.sum(self.status < 0)), int(np.sum(self.status > 0)))
+        return Screened.of(self.status)
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
         """Return the decisions; if the certificate does not prove their ``s_b``, they are made anew, safely."""
@@ -278,7 +273,7 @@ class Pathwise(BoxScreening):
         if self._proven(certificate):
             return screened, decided
         safe = self.corrected(model, certificate, screened, 0)
-        kept = _screened(np.where(safe.status == screened.status, screened.status, np.int8(0)))
+        kept = Screened.of(np.where(safe.status == screened.status, screened.status, np.int8(0)))
         return kept, None if decided is None else kept.status.copy()
 
     def _proven(self, certificate) -> bool:
@@ -358,7 +353,7 @@ class Heuristic(BoxScreening):
         """Decide the rows that the previous solution has outside the kink, with their dual variable at the end."""
         slack = _beyond_kinks(model, reference)
         lower, upper = (reference.theta == model.lo) & (slack < 0.0), (reference.theta == model.hi) & (slack > 0.0)
-        return _screened(upper.astype(np.int8) - lower.astype(np.int8))
+        return Screened.of(upper.astype(np.int8) - lower.astype(np.int8))
 
     def corrected(self, model, certificate, screened: Screened, rounds: int) -> Screened:
         """Return the decisions except those that the solution found with them contradicts."""
@@ -366,7 +361,7 @@ class Heuristic(BoxScreening):
             return model.nothing_screened()
         slack = _beyond_kinks(model, certificate)
         wrong = screened.status * slack < 0.0
-        return _screened(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
+        return Screened.of(np.where(wrong, 0, screened.status).astype(np.int8)) if wrong.any() else screened
 
 
 class Sieve(Heuristic):
@@ -386,16 +381,12 @@ class Sieve(Heuristic):
         wrong = right < 0.0
         if not wrong.any():
             return screened
-        return _screened(np.where(right >= -right[wrong].mean(), screened.status, 0).astype(np.int8))
+        return Screened.of(np.where(right >= -right[wrong].mean(), screened.status, 0).astype(np.int8))
 
 
 def _beyond_kinks(model, certificate) -> np.ndarray:
     """Return the distance of each row from its kink, above 0 if the dual variable belongs to the upper end."""
     return model.kinks_of(certificate)[0] - certificate.point.products
-
-
-def _screened(status) -> Screened:
-    return Screened(status, int(np.sum(status < 0)), int(np.sum(status > 0)))
 
 
 GUESSED = {rule.name: rule for rule in (Heuristic, Sieve)}  # rules that are right only where the certificate says so

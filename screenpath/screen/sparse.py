@@ -62,10 +62,7 @@ class SparseScreening(PathScreening):
 
 
 def parse_sparse_rule(text: str, first: str = "features") -> SparseScreening:
-    """Turn ``none``, ``gap``, ``sifs``, ``iss``, ``ifs`` or one of the last three with ``+gap`` into a screening.
-
-    A UsageError is raised for an unknown rule or order, naming the ones that exist.
-    """
+    """Turn ``none``, ``gap``, ``sifs``, ``iss``, ``ifs`` or ``RULE+gap`` into a screening; another is a UsageError."""
     if first not in FIRST:
         raise UsageError(f"unknown order '{first}'", f"use {' or '.join(f'`first={name}`' for name in FIRST)}")
     if (own := plugged_rule(text)) is not None:
@@ -103,8 +100,7 @@ def screen(
             return at
         if what[1] and regions.second_sq <= regions.first_sq:
             model.reach = math.sqrt(regions.second_sq)
-        record = _run(model, reference, at, regions, what)
-        at = SparseScreened(at.duals, at.keep, at.row_part, at.col_part, record, at.col_total)
+        at.record = _run(model, reference, at, regions, what)
     if not features or (balls and not alone):
         return at
     left, known, tried = int(np.count_nonzero(at.keep)), reference.nonzero, False
@@ -197,7 +193,8 @@ def settled(model, samples: bool, features: bool, features_first: bool) -> Spars
         decided = (at.duals == 0) & (model.top == 1.0) & (not model.regression)
         at.duals[decided] = 1
         record.insert(len(record) if features_first else 0, [int(np.count_nonzero(decided)), -1])
-    return SparseScreened(at.duals, at.keep, at.row_part, at.col_part, np.array(record, dtype=np.int64))
+    at.record = np.array(record, dtype=np.int64)
+    return at
 
 
 def contradicted(model, accurate, alpha: float, decided: np.ndarray) -> int:

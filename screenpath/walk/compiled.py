@@ -244,9 +244,7 @@ class CompiledWalk:
         return rows.lent(("stretch", size, more), lambda: make_workspace(size, rows.d, rows.sparse, blocks, more))
 
     def _arrays(self, count: int, read: bool = True) -> tuple:
-        """Return ``w``, ``total``, ``theta`` and ``margins`` of so many steps and their reference; no margins if rows
-        are not to be ``read``.
-        """
+        """Return ``w``, ``total``, ``theta`` of so many steps and their reference, and margins if rows are ``read``."""
         w, total = np.empty((2, count + 1, self.model.rows.d))
         # What nobody asks for takes no memory: what is written once and never read costs more than it seems.
         every = self.options.certificates
@@ -315,10 +313,7 @@ class CompiledWalk:
 
 
 def make_workspace(n: int, d: int, sparse: bool, blocks: int, more: int) -> tuple:
-    """Return work space for a call, which the walks of several classes share.
-
-    ``more`` are columns that a solver adds.
-    """
+    """Return work space for a call, shared by walks of several classes; ``more`` are columns that a solver adds."""
     room, sums = newton.workspace(n, d + more, sparse), np.empty((2, blocks, d))
     table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if sparse else d + more)
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table

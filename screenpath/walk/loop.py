@@ -63,10 +63,7 @@ class PathOptions:
 
 
 def walk(*arguments, **more):
-    """Walk a grid and yield one Step and its certificate at a time; arguments as those of :func:`batches`.
-
-    The certificate, or None, is that of the pair the step reports: the next step's reference.
-    """
+    """Yield one Step and its certificate, the next one's reference, at a time; arguments as of :func:`batches`."""
     for found, certificates in batches(*arguments, **more):
         yield from zip(found, certificates, strict=True)
 

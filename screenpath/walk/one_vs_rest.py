@@ -126,10 +126,7 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
 
 
 def joined(parts: list[Step], of_features: bool = False, shares: Sequence[float] | None = None) -> Step:
-    """Return one step for the classes' steps at the same grid point; ratios count what the models screen.
-
-    ``shares`` are the shares of all rows that each has; all by default.
-    """
+    """Return one step for the classes' steps; ratios count what models screen, of the ``shares`` of rows each has."""
     summed = [column.name for column in steps.TABLE if column.summed]
     sums = {name: sum(part.cells[name] for part in parts) for name in summed}
     if shares is not None:

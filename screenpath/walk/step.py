@@ -183,11 +183,7 @@ class Stretch(Steps):
 
     @classmethod
     def missing(cls, rank: int, parameters: list[dict], reason: str) -> "Stretch":
-        """Return the steps that a walk did not reach, from number ``rank`` on.
-
-        Unknown cells are nan: objective, gap, counts, ratios. There are no coefficients, and the work is 0, as none was
-        done.
-        """
+        """Return steps that a walk did not reach, from ``rank`` on: unknown cells are nan, work is 0."""
         names = tuple(parameters[0])
         places = {"step": list(range(rank, rank + len(parameters)))}
         places |= {name: [one[name] for one in parameters] for name in names}

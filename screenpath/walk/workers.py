@@ -37,18 +37,9 @@ SAFE_PATH = "PYTHONSAFEPATH"  # known to Python 3.11 and later
 
 
 def walk_grid(
-    model: SparseGrid,
-    pairs,
-    screening,
-    solver,
-    options,
-    reference=None,
-    first: int = 0,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    answer=(),
-    begun=None,
-):
+    model: SparseGrid, pairs, screening, solver, options, reference=None, first: int = 0, jobs: int = 1,
+    scheduler: str | None = None, answer=(), begun=None,
+):  # fmt: skip
     """Walk a grid of (alpha, beta) as :func:`screenpath.walk.loop.walk` does, its rows shared out.
 
     ``pairs`` has the rows one after the other; where all have one ``alpha``, each step begins at the one before, and
@@ -187,10 +178,7 @@ def _put_off():
 
 @contextlib.contextmanager
 def workers(jobs: int, initializer, arguments: tuple):
-    """Start some processes; the end of the block ends them, whatever causes it.
-
-    The initializer is called in each process first; it should call :func:`follow_parent`.
-    """
+    """Start processes that the end of the block ends; ``initializer`` should call :func:`follow_parent` in each."""
     context: Any = multiprocessing.get_context(START)  # the type of all contexts lacks `Process`
     started = []
     if START != "fork" and MASKS:  # a fresh process starts it first, which lets the signals through again
