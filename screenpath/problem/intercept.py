@@ -42,10 +42,7 @@ class Signless:
 
     @classmethod
     def of(cls, c, lo, hi, signs) -> Signless:
-        """Return the rows of a box model without their signs.
-
-        If all rows pull the intercept the same way, none is best, and a UsageError is raised.
-        """
+        """Return a box model's rows without signs; a UsageError if all pull the intercept one way."""
         negative = signs < 0
         kinks, low, high = signs * c, np.where(negative, -hi, lo), np.where(negative, -lo, hi)
         level, least = float(high.sum()), float(low.sum())
@@ -58,10 +55,7 @@ class Signless:
         return cls(signs, kinks, low, high, high - low, level, slack)
 
     def interval(self, products: np.ndarray, likely=NONE) -> tuple[float, float]:
-        """Return both ends of the best intercepts for a ``w``, from its products with the rows that have signs.
-
-        ``likely`` are rows with kinks near them: good ones make the search short.
-        """
+        """Return both ends of the best intercepts for products with ``w``; ``likely`` rows shorten the search."""
         return self.best(kernels.places(self.kinks, self.signs, products), likely)
 
     def best(self, beta: np.ndarray, likely=NONE) -> tuple[float, float]:
@@ -90,7 +84,7 @@ def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
         return Balanced(theta, 0.0, -1, -1)
     moved, times = theta.copy(), 0
     for _ in range(kernels.TRIES):
-        residue, fall, rise, count, left = kernels.balance(moved, t, lo, hi, signs, largest, likely, False)
+        residue, fall, rise, count, left = kernels.balance((0.0, 0.0), moved, t, lo, hi, signs, largest, likely, False)
         times += count
         if left == 0.0:
             break

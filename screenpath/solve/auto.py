@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +66,7 @@ class Auto(Solver):
         few = replace(budget, epochs=min(self.most or budget.epochs, budget.epochs))
         sweeps: Solver = self.faces if reduced.free is None else self.freed
         first = sweeps.solve(reduced, tol=tol, budget=few, dynamic=dynamic, rank=rank)
-        if first.converged or first.epochs >= budget.epochs or time.monotonic() > budget.deadline:
+        if first.converged or budget.spent(first.epochs):
             return first
         margins, free = reduced.products(first.w), reduced.free
         again = replace(

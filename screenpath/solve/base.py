@@ -56,6 +56,14 @@ class Budget:
         """Return the time after which no further kernel call starts: long ago if the solve was stopped."""
         return -inf if self.pulse is not None and self.pulse.stopped else self.until
 
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    def spent(self, epochs: int) -> bool:
+        """Tell whether so many epochs are all there are, or it is late."""
+        return epochs >= self.epochs or self.late
+
     def after(self, epochs: int, touched: float) -> Budget:
         """Return what is left for another solve of the same step after so many epochs and rows touched."""
         return replace(self, epochs=self.epochs - epochs, touched=self.touched + touched)
@@ -158,7 +166,5 @@ class Solver(Protocol):
         return False
 
     def compiled(self, rows) -> Solver | None:
-        """Return the solver whose kernel a compiled walk on these rows (``walk.compiled``) uses instead of this
-        one, with the same numbers; None if there is none.
-        """
+        """Return the solver whose kernel a compiled walk on these rows uses, with the same numbers; None if none."""
         return None

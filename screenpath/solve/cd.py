@@ -7,7 +7,6 @@ conditioned data the Newton solver is the one to use.
 
 from __future__ import annotations
 
-import time
 from operator import attrgetter
 
 import numpy as np
@@ -48,9 +47,7 @@ class CoordinateDescent(Solver):
         while True:
             converged = run.check(tol, dynamic)
             budget.note(run.gap, run.primal, run.touched)
-            if converged or not np.isfinite(run.gap) or run.alive.size == 0:
-                break
-            if epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            if converged or not np.isfinite(run.gap) or run.alive.size == 0 or budget.spent(epochs):
                 break
             todo = min(interval, budget.epochs - epochs)
             run.sweep(todo, self.shrinking, budget)
@@ -100,7 +97,7 @@ class Descent:
         """Run ``sweeps`` sweeps over all alive rows, in kernel calls of bounded length."""
         self.point.now[descent.TOLD] = descent.STALE
         each = max(1, VISITS // max(self.alive.size, 1))
-        while sweeps > 0 and time.monotonic() <= budget.deadline:
+        while sweeps > 0 and not budget.late:
             now = min(each, sweeps)
             touched, _ = cd.cd_sweeps(self.task, self.point, self.alive, shrinking, now)
             self.point.now[descent.TOUCHED] += touched

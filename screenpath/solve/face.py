@@ -5,8 +5,6 @@ If its rounds bring too little, the solution is marked as not converged, and New
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from screenpath.kernels.rows.matrix import matrix_of
@@ -47,7 +45,7 @@ class FaceDescent(Solver):
         while True:
             run.alive, became, memory = descent.descend(run.task, run.point, run.alive, memory, log, how)
             budget.note(run.gap, run.primal, run.touched)
-            if became != descent.UNDER_WAY or time.monotonic() > budget.deadline:
+            if became != descent.UNDER_WAY or budget.late:
                 break
             if log.used[0] == log.prox.size:
                 log = begun(ended(log, memory), size, MORE)

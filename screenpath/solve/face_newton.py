@@ -122,10 +122,7 @@ class FaceNewton:
         return found - along * (over / float(along.sum())) if along.sum() > 0.0 else found
 
     def solve(self, Q, where, right) -> np.ndarray:
-        """Return the solutions of ``(Q + ridge) x = right`` on the (ascending) coordinates ``where``, for each column.
-
-        The ridge is that of the factor in use; one too small for a factor is raised.
-        """
+        """Solve ``(Q + ridge) x = right`` on ascending coordinates; a ridge too small for a factor is raised."""
         if self.factor is not None:
             found = self.factor.solve(Q, where, right)
             if found is not None:

@@ -9,7 +9,6 @@ the working set are copied; all else is as for single features (:mod:`screenpath
 
 from __future__ import annotations
 
-import time
 from copy import copy
 
 import numpy as np
@@ -47,8 +46,7 @@ class GroupNewton(Solver):
         while True:
             budget.note(run.gap, run.primal, run.touched)
             converged = run.gap <= tol * abs(run.primal)
-            late = epochs >= budget.epochs or time.monotonic() > budget.deadline
-            if converged or late or progress.stalls(run.gap, run.primal, EXACT * run.gap):
+            if converged or budget.spent(epochs) or progress.stalls(run.gap, run.primal, EXACT * run.gap):
                 break
             if dynamic and run.gap <= screen_below:
                 screen_below = AGAIN * run.gap
@@ -163,7 +161,7 @@ def small_problem(H: np.ndarray, c: np.ndarray, penalty: tuple, start: np.ndarra
     z, first = start.copy(), None
     for _ in range(TURNS):
         r = H @ z - c
-        largest = kernels.descend_blocks(H, ends, parts, limit, rates, z, r, SWEEPS if first else 2, 0.0)
+        largest = kernels.descend_blocks(H, ends, parts, limit, rates, z, r, SWEEPS if first else 2)
         first = largest if first is None else first
         if largest <= EXACT * first:
             break
@@ -191,10 +189,7 @@ def small_problem(H: np.ndarray, c: np.ndarray, penalty: tuple, start: np.ndarra
 
 
 def _newton(H, factors: tuple, there, of, curve, unit, slope) -> np.ndarray:
-    """Solve the Newton system on the weights that are not 0: ``H`` plus each group's ``curve (I - unit unit')``.
-
-    Of more weights than rows by the rows: beside ``Z'Z`` the matrix has blocks whose inverse is known.
-    """
+    """Solve ``H`` and groups' ``curve (I - unit unit')`` on nonzero weights, by the rows if those are fewer."""
     Z, ridge = factors
     if there.size <= Z.shape[0]:
         matrix = H[np.ix_(there, there)] - np.where(of[:, None] == of, curve[:, None] * np.outer(unit, unit), 0.0)

@@ -9,7 +9,6 @@ Stops when the duality gap of the reduced problem is at most ``tol`` times its p
 
 from __future__ import annotations
 
-import time
 from math import sqrt
 from typing import NamedTuple
 
@@ -123,7 +122,7 @@ class _Run:
 
     def spent(self) -> bool:
         """Tell whether the budget is used up, or rounding keeps the gap from falling any further."""
-        return self.idle > IDLE or self.epochs >= self.budget.epochs or time.monotonic() > self.budget.deadline
+        return self.idle > IDLE or self.budget.spent(self.epochs)
 
     def note(self, gap: float, target: float) -> bool:
         """Count gap evaluations that bring nothing new; return whether the target is met."""
@@ -233,16 +232,13 @@ class _Run:
         return interval
 
     def sweep(self, active: np.ndarray, sweeps: int, room: float = np.inf) -> tuple[np.ndarray, float]:
-        """Run sweeps over some features, in kernel calls of bounded length.
-
-        Returns those that shrinking leaves, and the last violation, with which it goes on (``room``).
-        """
+        """Sweep over features in bounded kernel calls; return what shrinking leaves, and the last violation."""
         m = self.model
         if self.means is None:  # a step along a centred column passes over all samples
             self.means = np.where(self.counts == m.samples, m.means, 0.0)
         sweeps = min(sweeps, self.budget.epochs - self.epochs)
         each = max(1, self.visits // max(active.size, 1))
-        while sweeps > 0 and time.monotonic() <= self.budget.deadline:
+        while sweeps > 0 and not self.budget.late:
             now = min(each, sweeps)
             active = active.copy()
             visited, room, size = kernels.descend(
@@ -279,10 +275,7 @@ class _Run:
     # -- Newton steps --------------------------------------------------------------------------------------------
 
     def newton_steps(self, chosen: np.ndarray, hessian: tuple, products: np.ndarray, target: float):
-        """Take steps while the gap falls, ``products`` in place; return whether the last one could be taken, the gap.
-
-        The gap is inf where not even the first one lowered the objective.
-        """
+        """Take steps while the gap falls; return whether the last could be taken, and the gap, inf without any."""
         m, k = self.model, chosen.size
         most = min(max(1, self.visits // (k * (k + 1) + 1)), self.budget.epochs - self.epochs)  # of one kernel call
         problem = l1newton.Problem(self.columns, m.signs, self.lam, m.sqnorms, m.norms, m.rounding.column, m.allowed)

@@ -11,7 +11,6 @@ between their ends can share out what is missing.
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class Multipliers(Solver):
             gap, primal = run.gap()
             budget.note(gap, primal, run.touched)
             converged = run.feasible and gap <= tol * abs(primal)
-            if converged or run.epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            if converged or budget.spent(run.epochs):
                 break
         return Solution(
             run.w if converged else run.v[:-1], run.alpha, run.epochs, run.touched, converged, 0, self.name,
@@ -57,9 +56,7 @@ class Multipliers(Solver):
 
 
     def rows_of(self, reduced: Reduced, bias: float) -> tuple:
-        """Return rows with the column of the intercept, where the survivors are and their signs; sparse rows of the
-        data are copied once for a path.
-        """
+        """Return rows with the intercept's column, where the survivors are, and signs; sparse rows are copied once."""
         stored, where, signs = reduced.stored()
         X, d = matrix_of(stored), reduced.start_w.size
         if not X.sparse:

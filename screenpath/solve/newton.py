@@ -11,7 +11,6 @@ A free intercept is one more column, penalised around a guess: one or two such p
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -66,14 +65,8 @@ class Newton(Solver):
                 ended = done == 0 and near
             iterations, touched = iterations + done, touched + work
             budget.note(gap, primal, touched)
-            if (
-                converged
-                or ended
-                or not math.isfinite(gap)
-                or iterations >= budget.epochs
-                or progress.stalls(gap)
-                or time.monotonic() > budget.deadline
-            ):
+            finished = converged or ended or not math.isfinite(gap)
+            if finished or budget.spent(iterations) or progress.stalls(gap):
                 break
             if not near:
                 (X, mean), where, near = _around_mean(X, where, d), np.arange(k), True

@@ -82,6 +82,12 @@ class Solution:
         """Return an upper bound of the gap, between ``w`` and the dual variables as they are here."""
         return (self.gap + 0.5 * self.rounding.distance**2) * (1.0 + 1e-12)
 
+    def takers(self, up: bool, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the room of dual variables on one side, and who best takes over a part: on its kink, most room."""
+        room, cost = self.high - self.alpha if up else self.alpha - self.low, np.abs(self.t) + self.errors
+        able, apart = np.flatnonzero(room > 2.0 * self.rounding.residue), np.where(cost > 2.0 * self.errors, cost, 0.0)
+        return room, able[np.lexsort((-room[able], apart[able]))[:count]]
+
     def others(self, changes, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which dual variables of other rows change without a row, and their values, in units of C.
 
@@ -122,9 +128,7 @@ class Solution:
 
     @cached_property
     def ordered(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that have weight, those nearest to their kinks first, and by how much ``w`` has to move
-        until each may reach its own.
-        """
+        """Return the rows with weight, nearest to their kinks first, and how far ``w`` has to go for each."""
         lengths = np.hypot(self.lengths, self.lift) * (1.0 + 1e-12) + self.model.bounds[box_kernels.HIDDEN]
         ratio = np.maximum(np.abs(self.t) - self.errors, 0.0) / lengths * (1.0 - 1e-12)
         ratio[self.inside | self.wrong] = -1.0  # first of all
@@ -144,10 +148,9 @@ class Solution:
         """Return behind a kernel what :func:`problem.sharp.recomputed` does, for the ``w`` of ``alpha``."""
         model, weights = self.model, self.signs * self.alpha
         sums, off = model.rows.precise_sums(index, weights[None])
-        kinks, rest = model.kinks_of(self.certificate)
-        rest = np.broadcast_to(rest, kinks.shape)[index]
+        kinks, rest = (one[index] for one in model.kinks_of(self.certificate))
         spread = float(np.abs(weights) @ model.norms) * (1.0 + gamma(weights.size + 8))
-        return difference(kinks[index], *sums[0]) + rest, off * spread * model.norms[index] + 4.0 * UNIT * np.abs(rest)
+        return difference(kinks, *sums[0]) + rest, off * spread * model.norms[index] + 4.0 * UNIT * np.abs(rest)
 
     def near(self, size: int) -> Near:
         """Return the first rows, kept for further calls."""
@@ -222,9 +225,7 @@ class Near:
         pieces, read, count = np.zeros((3, size), dtype=np.int64)
         places, changes = np.empty((size, most), dtype=np.int64), np.empty((size, most))
         status = np.zeros(size, dtype=np.int8)
-        return proofs.Found(
-            change, down, up, gap, distance, offset, pieces, read, status, count, places, changes
-        )  # fmt: skip
+        return proofs.Found(change, down, up, gap, distance, offset, pieces, read, status, count, places, changes)
 
     def whole_shift(self) -> np.ndarray:
         """Return what was subtracted from the rows, on all columns."""
@@ -348,21 +349,14 @@ def leave_out(of: Solution, samples: np.ndarray, bounded: bool = False) -> Remov
 
 
 def _around(of: Solution, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far the forms of rows without part in ``w`` may be from the best ones: below and above.
-
-    The bound is that of ``kernels.solve.removal``; with a free intercept another row takes over a row's part.
-    """
+    """Return how far forms of rows without part in ``w`` may be from the best, see ``kernels.solve.removal_proof``."""
     away, lengths = of.rounding.distance, of.model.norms[rows]
     if not of.free:
         return 2 * (reach(of.gap + 0.5 * away * away, away, np.inf, lengths, 0.0),)
-    residue = of.rounding.residue
-    cost = np.abs(of.t) + of.errors
-    apart = np.where(cost > 2.0 * of.errors, cost, 0.0)
-    ends = []
-    for room in of.high - of.alpha, of.alpha - of.low:
-        far, able = np.full(rows.size, np.inf), np.flatnonzero(room > 2.0 * residue)
-        # Of the three best one is neither the row nor its other dual variable.
-        for e in able[np.lexsort((-room[able], apart[able]))[:3]].tolist():
+    residue, cost, ends = of.rounding.residue, np.abs(of.t) + of.errors, []
+    for up in (True, False):
+        far, (room, able) = np.full(rows.size, np.inf), of.takers(up, 3)
+        for e in able.tolist():  # of three one is neither the row nor its other dual variable
             length, off = of.lengths[rows] + of.lengths[e], away + residue * (of.lengths[e] + of.rounding.shift)
             least = of.gap + residue * cost[e] + 0.5 * off * off
             one = reach(least, off, room[e] - residue, length, cost[e])
@@ -405,9 +399,7 @@ def _bounded(of: Solution, rows: np.ndarray, found: Removed) -> None:
 
 
 def in_bands(of: Solution, left: np.ndarray, call) -> np.ndarray:
-    """Call ``call(near, face, band, which) -> status`` for some removals at a time, in bands that grow where they are
-    too short; return those that remain open.
-    """
+    """Call ``call(near, face, band, which) -> status`` for removals, in growing bands; return those that stay open."""
     size, still = NEAR + 4 * int(np.count_nonzero(of.inside)), []
     while left.size:
         near, short = of.near(size), []
@@ -454,10 +446,7 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
 
 
 def _of_one_side(of: Solution, rows: np.ndarray, left: np.ndarray, found: Removed):
-    """Write the results of removals after which a free intercept meets one class only; return the changed parts.
-
-    All dual variables are 0 then, and so is ``w``; every intercept beyond the kinks is best.
-    """
+    """Write removals that leave a free intercept one class, ``w = 0`` and ``b`` beyond kinks; return changes."""
     size, away = of.high - of.low, of.rounding.distance
     for to in left.tolist() if of.free else ():
         others = (np.arange(size.size) != rows[to]) & (size > 0.0)

@@ -16,7 +16,6 @@ has the line, but for entries that are clipped.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -79,10 +78,7 @@ def size_of(model) -> float:
 
 
 def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool) -> Solution:
-    """Solve a reduced problem with the exact hinge, or at ``alpha = 0``; ``solver`` solves the problems on the way.
-
-    The solution's ``alpha`` holds all dual variables.
-    """
+    """Solve a problem with the exact hinge or at ``alpha = 0``, for all dual variables; ``solver``: of the way."""
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
     dynamic = dynamic and model.views.size >= WORTH
     if dynamic:
@@ -93,8 +89,7 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
     while True:
         if dynamic and best is not None:
             screened += by_a_move(model, reduced.screened, best, alpha)
-        left = Budget(budget.epochs - epochs, budget.until, budget.pulse, budget.touched + touched)
-        easier = way.at(width, start)
+        easier, left = way.at(width, start), budget.after(epochs, touched)
         found = solver.solve(easier, tol=way.inner * tol, budget=left, dynamic=dynamic)
         epochs, touched, screened = epochs + found.epochs, touched + found.touched, screened + found.screened
         counted = model.rows.touched
@@ -106,19 +101,16 @@ def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dyn
         start = min(known, key=lambda one: one.gap)
         best = start if best is None or start.gap <= best.gap else best
         before = w, theta, width
-        budget.note(best.gap, best.primal, budget.touched + touched)
+        budget.note(best.gap, best.primal, touched)
         converged = best.gap <= tol * abs(best.primal)
         width *= way.fall
         stalled = not found.converged and progress.stalls(best.gap)
-        if converged or stalled or width < way.last or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+        if converged or stalled or width < way.last or budget.spent(epochs):
             return Solution(best.w, best.theta, epochs, touched, converged, screened, f"{solver.name}+continuation")
 
 
 def _answer(model, easier: SparseReduced, w: np.ndarray, near: SparseCertificate) -> np.ndarray:
-    """Return the dual point of weights that solve a problem on the way; screened variables keep their value.
-
-    A free intercept is the best one of that problem, and may be near that of a known pair.
-    """
+    """Return the dual point of weights that solve a problem on the way; its best intercept may be ``near``'s."""
     m, theta, scores = easier.model, np.empty(model.ones.size), model.scores(w)
     if m.intercept:
         intercepts.settle(scores, m.samples, easier.screened.duals, near.intercept)
@@ -128,10 +120,7 @@ def _answer(model, easier: SparseReduced, w: np.ndarray, near: SparseCertificate
 
 
 def _at_zero(model, alpha: float, before: tuple, now: tuple, near: SparseCertificate) -> SparseCertificate:
-    """Return the certificate of the pair that the line through the pairs of two problems has at width 0.
-
-    ``near`` is that of the narrower one.
-    """
+    """Return the certificate of the pair at width 0 on the line of two problems; ``near`` is of the narrower one."""
     (w_before, theta_before, wide), (w_now, theta_now, narrow) = before, now
     step = narrow / (wide - narrow)
     w = w_now + step * (w_now - w_before)

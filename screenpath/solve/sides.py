@@ -16,6 +16,7 @@ import numpy as np
 
 from screenpath.errors import DataError
 from screenpath.kernels.solve import removal_sides as kernels
+from screenpath.kernels.solve.removal import PROVEN
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.between import open_shares
 from screenpath.solve.removal import ROOM, Near, Solution, in_bands, leave_out
@@ -112,14 +113,13 @@ def _plain(of: Solution) -> tuple[np.ndarray, np.ndarray]:
     """
     n = of.model.rows.n
     below, side = np.full(n, np.inf), np.sign(of.forms[:n]).astype(np.int8)
-    for sign, room in ((1, of.high - of.alpha), (-1, of.alpha - of.low)):
+    for sign in (1, -1):
         rows = np.flatnonzero(side == sign)
-        able = np.flatnonzero(room > 2.0 * of.rounding.residue) if of.free else np.empty(0, dtype=np.int64)
         if not of.free:
             below[rows] = _moved(of, rows, np.inf, 0.0, 0.0)
-        elif able.size:
-            cost = (np.abs(of.t) + of.errors)[able]
-            e = able[np.lexsort((-room[able], np.where(cost > 2.0 * of.errors[able], cost, 0.0)))[0]]
+            continue
+        room, able = of.takers(sign > 0, 1)
+        for e in able.tolist():
             others = rows[rows != e]
             below[others] = _moved(of, others, room[e], float(abs(of.t[e]) + of.errors[e]), float(of.lengths[e]))
     return below, side
@@ -170,9 +170,7 @@ def _open(e0, e1, bend) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Search:
-    """Local proofs for rows where those of :func:`_plain` leave something open, at the ends of what is open, at its
-    middle and so on.
-    """
+    """Local proofs for rows of which :func:`_plain` leaves something open: at its ends, at its middle and so on."""
 
     def __init__(self, nodes: _Nodes, rows: np.ndarray, at: np.ndarray, whole: np.ndarray):
         self.nodes, self.rows, self.at, self.whole = nodes, rows, at, whole
@@ -261,7 +259,7 @@ def local(of: Solution, rows: np.ndarray) -> Proofs:
         out = kernels.Sides(side, below, gap, loss, off, away, change, offset, part, move, dual, status)
         space = kernels.Space(np.empty(band.t.size), np.empty(d))
         kernels.sides(band, face, near.gone(rows[which]), forms[which], of.rounding, near.work, space, out)
-        good = np.flatnonzero(out.status == kernels.PROVEN)
+        good = np.flatnonzero(out.status == PROVEN)
         to, moved = which[good], near.moves(out.move[good], rows[which[good]], alpha[which[good]])
         found.w[to] += moved
         found.v[to] += near.moves(out.dual_move[good], rows[to], out.part[good])

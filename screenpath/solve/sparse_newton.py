@@ -9,8 +9,6 @@ gradient follows. Stops when the gap of the reduced problem is at most ``tol`` t
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from screenpath.errors import UsageError
@@ -57,7 +55,7 @@ class SparseNewton(Solver):
             converged = run.gap <= tol * abs(run.primal)
             budget.note(run.gap, run.primal, run.touched)
             stalled = progress.stalls(run.gap, run.primal, GAIN * min(run.gap, abs(run.primal)))
-            if converged or stalled or epochs >= budget.epochs or time.monotonic() > budget.deadline:
+            if converged or stalled or budget.spent(epochs):
                 break
             if dynamic and run.gap <= screen_below:
                 screened += run.screen()

@@ -80,20 +80,14 @@ def largest_sum_error(n, updates, bounds):
 
 @kernel(leaf=True, inner=True)
 def line_error(C1, C2, C, n, updates, bounds):
-    """Return the error of a sum over rows on the line through those at ``C1`` and ``C2``, see ``partition.sum_line``.
-
-    Each of the two has had at most ``updates`` updates; the dual point on the line is clipped to its box.
-    """
+    """Return the error of ``partition.sum_line`` through sums of ``updates`` updates each, its point being clipped."""
     error = sum_drift(largest_sum_error(n, updates, bounds), n, bounds)
     return (1.0 + 2.0 * (C - C2) / (C2 - C1)) * error * (1.0 + 16.0 * UNIT)
 
 
 @kernel(leaf=True)
 def start_error(C1, C2, C, error, moved, n, updates, bounds):
-    """Return the error of the sum that a solve at ``C`` starts from; ``error`` is that of the reference at ``C2``.
-
-    ``C1`` is 0 unless the start is on the line; ``moved`` rows have been put at their ends.
-    """
+    """Return the error of the sum that a solve starts from: on the line if ``C1 > 0``, else with ``moved`` rows."""
     if C1 > 0.0:
         return line_error(C1, C2, C, n, updates, bounds)
     return sum_drift(error, moved, bounds) if moved > 0.0 else error
@@ -101,10 +95,7 @@ def start_error(C1, C2, C, error, moved, n, updates, bounds):
 
 @kernel(leaf=True)
 def errors_of(C, error, rounding, bounds):
-    """Return the :class:`Errors` of the reduced problem at ``C`` whose sum over rows (times 1/C) is off by ``error``.
-
-    The exact slopes of fixed rows move the sum, each by its own error.
-    """
+    """Return the :class:`Errors` at ``C``; the sum over rows (times 1/C) is off by ``error`` and by the slopes' own."""
     total = C * (error + bounds[SLOPE] * bounds[ALL_NORMS] + bounds[HIDDEN]) * (1.0 + 8.0 * UNIT)
     floor = 2.0 * C * bounds[ALL_ONES] * (bounds[KINK] + bounds[TINY]) + UNDERFLOW
     return Errors(rounding, bounds[PRODUCT] + bounds[SLOPE], total, floor)
@@ -276,10 +267,7 @@ def above_known(C, primal, w_sq, xi, bounds):
 
 @kernel
 def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, relative):
-    """Return the radius of a pair's ball at ``C`` around its computed centre, see ``screen.box.pair_ball``.
-
-    The other numbers are those of the certificate at ``C0``.
-    """
+    """Return the radius of a pair's ball at ``C``, from numbers at ``C0``, see ``screen.box.pair_ball``."""
     dual_sq = C * C * total_sq
     apart_sq = max(w_sq - 2.0 * C * inner + dual_sq, 0.0) + relative * (w_sq + dual_sq)
     apart = np.sqrt(apart_sq + (C * C + C0 * C0) * total_error) + C * sum_error
@@ -318,10 +306,7 @@ def box_decide(lower, upper, norms, extent, c, rounding, status):
 
 @kernel(fastmath={"reassoc", "contract"}, leaf=True)
 def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status, start, stop):
-    """:func:`box_decide` for a ball around ``factor`` times the point of the products.
-
-    The bounds are not written to memory first.
-    """
+    """:func:`box_decide` for a ball around ``factor`` times the point of the products, whose bounds are not written."""
     n_R, n_L = 0.0, 0.0  # counted as what they are compared as: the loop vectorises better
     for i in range(at(start), at(stop)):
         away = radius * norms[i] + rounding * (norms[i] * extent + abs(c[i]))
@@ -336,9 +321,7 @@ def box_decide_ball(products, factor, norms, radius, extent, c, rounding, status
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_range(c, slope):
-    """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
-    can.
-    """
+    """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes of the sign of c_i can."""
     most = np.inf
     for i in range(c.size):
         like = slope[i] > 0.0 if c[i] > 0.0 else slope[i] < 0.0

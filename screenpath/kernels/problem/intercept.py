@@ -280,13 +280,7 @@ def _added(one, other):
 
 
 @kernel
-def balance(theta, t, lo, hi, signs, largest, likely, only):
-    """:func:`balance_from` where the sum is that of ``theta``."""
-    return balance_from((0.0, 0.0), theta, t, lo, hi, signs, largest, likely, only)
-
-
-@kernel(inner=True)
-def balance_from(before, theta, t, lo, hi, signs, largest, likely, only):
+def balance(before, theta, t, lo, hi, signs, largest, likely, only):
     """Bring the signed sum of ``theta``, which only rounding separates from 0, to 0 by moving rows nearest their kink.
 
     ``before`` is added to it, and to the bound on its error. ``theta`` is changed in place. All arrays but
@@ -386,7 +380,7 @@ def warm_up():
     best_interval(places(a, signs, a), a, 1.0, 0.0, rows, np.empty((2, 2)))
     excess(a, signs)
     nearest_movable(a, a, a, a, signs, 0.0, rows, False)
-    balance(a.copy(), a, a, a, signs, 1.0, rows, False)
+    balance((0.0, 0.0), a.copy(), a, a, a, signs, 1.0, rows, False)
     residue_costs(0.0, -1, -1, a, a, 0.0, 0.0)
     form_errors(a, 0.0, np.zeros(TINY + 1))
     best_of(0.0, 1.0)

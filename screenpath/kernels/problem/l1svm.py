@@ -23,10 +23,7 @@ BIAS_SOLVES = 8
 
 @kernel(fastmath=SUMS, leaf=True)
 def bias_root(slack, y, bias):
-    """Return the bias that minimises the loss, and move ``slack`` to it: the root of ``sum y_i max(slack_i, 0)``.
-
-    Newton steps on a decreasing, piecewise linear function end exactly; a bracket keeps them from cycling.
-    """
+    """Return the bias that minimises the loss, by Newton steps in a bracket that end exactly; move ``slack`` to it."""
     shift, low, high = 0.0, -np.inf, np.inf
     for step in range(200):
         total, size, count = 0.0, 0.0, 0.0
@@ -80,10 +77,7 @@ def evaluate(columns, index, y, slack, w, norms, allowed, rounding, lam, known, 
 
 @kernel()
 def dual_scale(lam, total, squares, largest):
-    """Return the factor that makes a dual point ``r >= 0`` feasible and best along its ray.
-
-    ``largest`` is the largest ``|f_j.r|``, rounding included.
-    """
+    """Return the factor that makes ``r >= 0``, of a ``largest`` exact ``|f_j.r|``, feasible and best along its ray."""
     if squares == 0.0:
         return 0.0
     best = total / squares

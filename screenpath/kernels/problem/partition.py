@@ -13,10 +13,7 @@ EVERY = 0x0101010101010101  # the low bits of eight statuses: set in all of them
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_ends(theta, lo, hi, ends, start, stop):
-    """Write the ``ends`` of ``theta``; return ``n_R, n_L``, and how many dual variables are not 0.
-
-    A variable whose two ends are equal counts in ``n_R``.
-    """
+    """Write the ``ends`` of ``theta``; return ``n_R`` (equal ends count there), ``n_L``, and how many are not 0."""
     n_R, n_L, nonzero = 0.0, 0.0, 0.0  # counted as what they are compared as: the loop vectorises better
     for i in range(at(start), at(stop)):
         R = 1.0 if theta[i] == lo[i] else 0.0

@@ -51,10 +51,7 @@ def largest_share(x, v, off, lo, hi, curve, kink):
 
 @kernel
 def row_shares(t, off, theta, weights, lo, hi, curve):
-    """Return what rows on ``[lo, hi]`` add to a certificate, for ``t`` that are off by ``off`` at most.
-
-    An array of shape (4, rows): the losses, what they may be off by, the shares, and what rounding may add to these.
-    """
+    """Return rows' losses, their errors, shares, and what rounding adds to these at most, for ``t`` off by ``off``."""
     out = np.empty((4, t.size))
     for i in range(t.size):
         v, e, x, weight = t[i], off[i] + 4.0 * UNIT * abs(t[i]), theta[i], weights[i]
@@ -69,10 +66,7 @@ def row_shares(t, off, theta, weights, lo, hi, curve):
 
 @kernel
 def column_shares(w, u, signs, off, curve, kink):
-    """Return the shares of features, and what rounding may add to them, for ``u`` that are off by ``off`` at most.
-
-    A weight with a sign (int8; 0 for any) has an end at 0.
-    """
+    """Return features' shares, and what rounding adds at most, for ``u`` off by ``off``; a sign puts an end at 0."""
     out, end = np.empty((2, w.size)), np.inf if curve > 0.0 else 0.0  # see share
     for j in range(w.size):
         low, high = 0.0 if signs[j] > 0 else -end, 0.0 if signs[j] < 0 else end

@@ -78,10 +78,7 @@ def response(t, state, gamma, low, high):
 
 @kernel(leaf=True)
 def respond(scores, samples, status, theta, psi):
-    """Write ``theta(w)`` and its ``psi`` from the scores ``X w``; a screened dual variable keeps its value.
-
-    Returns the sum of the losses.
-    """
+    """Write ``theta(w)``, screened values as they are, and ``psi`` from the scores; return the sum of the losses."""
     labels, weights, n, classes, gamma, kinks, low, high = samples
     loss = 0.0
     if classes == 1:  # a loop of its own takes a third of the time
@@ -182,9 +179,7 @@ def column_sums(view, n, features, psi, scale, out):
 
 @kernel(fastmath=SUMS, leaf=True)
 def bound_sums(w, signs, earlier, here, rate, room, limit, sums, formed):
-    """Write the earlier sums of one class, ``here``, with their grown errors; mark in ``formed`` those that are not
-    enough.
-    """
+    """Write the earlier sums of one class, ``here``, with their grown errors; mark in ``formed`` what is not enough."""
     old, old_slack, norms, dual_norms = earlier.u[here], earlier.slack[here], earlier.norms, earlier.dual_norms[here]
     w, signs, out, slack = w[here], signs[here], sums[0][here], sums[1][here]
     for j in range(w.size):

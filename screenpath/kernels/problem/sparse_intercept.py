@@ -34,9 +34,7 @@ def signed_sum(z, samples, status, b):
 
 @kernel
 def ends(z, samples, status):
-    """Return an intercept at which every free dual variable pulls it up, one at which all pull it down, and the
-    weights' sum.
-    """
+    """Return intercepts at which all free dual variables pull up, and at which all pull down, and the weights' sum."""
     weights, kinks, gamma = samples.weights, samples.kinks, samples.gamma
     least, most = gamma * samples.low, gamma * samples.high
     low, high, size = np.inf, -np.inf, 0.0
@@ -50,10 +48,7 @@ def ends(z, samples, status):
 
 @kernel
 def root(z, samples, status, guess):
-    """Return an intercept that is best, up to rounding, for the scores ``z``, and the sum of weights.
-
-    Newton's steps within a bracket, which is halved where a step is not half as long as the one before.
-    """
+    """Return the best intercept for scores, by Newton's steps in a bracket that halves, and the sum of weights."""
     low, high, size = ends(z, samples, status)
     if not low < high:
         return guess, size
@@ -119,10 +114,7 @@ def settle(scores, samples, status, guess):
 
 @kernel
 def level_ends(scores, samples):
-    """Return how far the intercept, included in the scores, could fall and rise with all dual variables as they are.
-
-    Both are 0 if one of them is between its ends.
-    """
+    """Return how far the intercept could fall and rise with no dual variable changed: 0 if one is between its ends."""
     labels, weights, _, _, gamma, kinks, low, high = samples
     fall, rise, least, most = np.inf, np.inf, gamma * low, gamma * high
     for i in range(scores.size):

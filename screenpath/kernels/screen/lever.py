@@ -136,10 +136,7 @@ def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, wei
 
 @kernel(fastmath=SUMS)
 def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
-    """Compute the centres of levers, from the ``weights``, shape (k, m) or wider, of the rows ``where``.
-
-    Writes ``centers``, shape (k, d), their norms ``lengths``, and ``away``, at least their distances from ``mean``.
-    """
+    """Write ``centers`` of levers from the ``weights`` of rows, their norms, and at least how far ``away`` they are."""
     X, base = unowned(X), 0.0
     for j in range(mean.size):
         base += mean[j] * mean[j]
@@ -159,10 +156,7 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
 
 @kernel(fastmath={"contract", "nsz"}, forceinline=True)
 def _width(distance, radius, kappa, least):
-    """Return by how much ``x.w + b`` may pass ``x.c + tau``, for a row ``x`` at this distance from the lever's centre.
-
-    ``least``, the width at a distance of 0, is ``radius^2 / kappa``.
-    """
+    """Return how far ``x.w + b`` may pass ``x.c + tau`` at this distance from the lever's centre; ``least`` at 0."""
     return radius * distance if kappa * distance >= 2.0 * radius else least + 0.25 * kappa * distance * distance
 
 

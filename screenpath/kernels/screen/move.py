@@ -89,10 +89,7 @@ def moved(i, step, move):
 
 @kernel(fastmath=SUMS, leaf=True)
 def rise(view, f, eta, mean, move):
-    """Return an upper bound of ``A``, and its slope, for a move of the weight of feature ``f = c d + j`` by ``eta``.
-
-    ``mean`` is added to a column that stores all its values.
-    """
+    """Return a bound of ``A`` and its slope for a move of feature ``f`` by ``eta``; full columns grow by ``mean``."""
     (data, indices, indptr), n = view, move.labels.size
     d = indptr.size - 1
     c = f // d

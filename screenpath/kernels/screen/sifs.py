@@ -9,22 +9,8 @@ import numpy as np
 from screenpath.kernels import SUMS, kernel
 from screenpath.kernels.problem.box import UNIT
 from screenpath.kernels.problem.sparse import Samples, column_sum, outward
-from screenpath.kernels.problem.sparse_intercept import (
-    centred,
-    keep_totals,
-    plane_sums,
-    with_intercepts,
-)
-from screenpath.kernels.screen.conditioning import (
-    drop_columns,
-    drop_rows,
-    from_centres,
-    keep_columns,
-    keep_rows,
-    line_cost,
-    lines_cost,
-    lines_size,
-)
+from screenpath.kernels.problem.sparse_intercept import centred, keep_totals, plane_sums, with_intercepts
+from screenpath.kernels.screen import conditioning
 from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
 
 
@@ -105,16 +91,13 @@ def decide_samples(scores, samples, ball, rows, slacks, free, status, found):
 
 @kernel
 def narrow(indptr, n, keep, left, formed):
-    """Zero all features except those of ``formed``, if these cost less than half of ``left``.
-
-    Returns the surviving features, in order, and how many were zeroed: 0 if nothing was done.
-    """
+    """Zero all features but ``formed`` if these cost less than half of ``left``; return those, and how many went."""
     count, stay = 0, np.empty(formed.size, dtype=np.int64)
     for f in formed:
         stay[count] = f
         count += keep[f] != 0
     stay = stay[:count]
-    if 2.0 * lines_cost(indptr, n, stay) >= left:
+    if 2.0 * conditioning.lines_cost(indptr, n, stay) >= left:
         return stay, 0
     before = 0
     for f in range(keep.size):
@@ -150,7 +133,7 @@ def decide_features(columns, n, beta, sums, parts, moves, norms, balls, extent, 
     for k in range(live.size):
         f = live[k]
         live[k - count] = f  # overwritten by the next one if it is found to be zero
-        cost = 0.25 * n if dense else line_cost(indptr, f % d, n)
+        cost = 0.25 * n if dense else conditioning.line_cost(indptr, f % d, n)
         if active[f]:
             stay += cost
             continue
@@ -266,7 +249,7 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
     record[:, :] = -1
     active = np.zeros(w.size, dtype=np.bool_)
     live = np.flatnonzero(keep)  # surviving features, in order
-    left = lines_cost(column_ends, n, live)  # of the columns that stay
+    left = conditioning.lines_cost(column_ends, n, live)  # of the columns that stay
     gone = 0.0  # of those screened last
     undecided = left  # of those that are not proven active
     turn = 1 if by_features and (features_first or not by_samples) else 0
@@ -285,10 +268,11 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                     lost += w[new_cols[k]] * w[new_cols[k]]
                 primal_sq = max(primal_sq - scale * scale * lost, 0.0)
                 if gone <= left:
-                    touched += drop_columns(columns, n, w, new_cols[:n_cols], twice, scores, row_part)
+                    touched += conditioning.drop_columns(columns, n, w, new_cols[:n_cols], twice, scores, row_part)
                 else:
-                    touched += keep_columns(columns, n, w, keep, live, new_cols[:n_cols], twice, scores, row_part,
-                                            known_keep, known_part)  # fmt: skip
+                    touched += conditioning.keep_columns(
+                        columns, n, w, keep, live, new_cols[:n_cols], twice, scores, row_part, known_keep, known_part
+                    )
             radius = np.sqrt(primal_sq)
             ball = scale, radius, scale * w_norm + radius
             if planes is not None:
@@ -306,13 +290,13 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
         else:
             if n_rows > 0:
                 pending = new_rows[:n_rows]
-                rows_gone = lines_cost(row_ends, d, pending)
+                rows_gone = conditioning.lines_cost(row_ends, d, pending)
                 if not moved:  # for what is subtracted from them, all in all
                     first_sq += squares * first_sq + 8.0 * UNIT * theta_norm * np.sqrt(first_sq)
                     second_sq += squares * second_sq + 8.0 * UNIT * theta_norm * np.sqrt(second_sq)
                     between_sq -= squares * between_sq + 8.0 * UNIT * theta_norm * np.sqrt(between_sq)
                 for t in pending:
-                    weight, e1, e2 = from_centres(t, samples, theta, parts, status)
+                    weight, e1, e2 = conditioning.from_centres(t, samples, theta, parts, status)
                     first_sq -= weight * (e1 * e1)
                     second_sq -= weight * (e2 * e2)
                     between_sq -= weight * ((e1 - e2) * (e1 - e2))
@@ -327,10 +311,12 @@ def sifs(constants, samples, beta, reference, regions, what, slacks, found, reco
                 if rows_gone <= undecided:
                     if not moved:
                         move_first[:], move_second[:] = 0.0, 0.0
-                    drop_rows(rows, d, samples, theta, parts, status, pending, shifts, col_part, col_total)
-                    touched += lines_size(row_ends, pending)
+                    conditioning.drop_rows(rows, d, samples, theta, parts, status, pending, shifts, col_part, col_total)
+                    touched += conditioning.lines_size(row_ends, pending)
                 else:
-                    touched += keep_rows(columns, samples, theta, parts, status, live, active, shifts, col_part)
+                    touched += conditioning.keep_rows(
+                        columns, samples, theta, parts, status, live, active, shifts, col_part
+                    )
                     if planes is not None:
                         touched += keep_totals(columns, samples, status, live, col_total)
                 moved = True

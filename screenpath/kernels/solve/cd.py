@@ -39,10 +39,7 @@ class Iterate(NamedTuple):
 
 @kernel
 def draws(seed, rank):
-    """Return the random generator's state for a step, shape (1,): not 0, and another one for each ``rank``.
-
-    The ``rank``-th number of SplitMix64 (Steele, Lea and Flood 2014) that begins at ``seed``, both uint64.
-    """
+    """Return a step's random state, not 0: the ``rank``-th number of SplitMix64 (Steele et al. 2014) from ``seed``."""
     z = seed + (rank + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -112,11 +109,7 @@ def cd_sweeps(task, point, active, shrinking, sweeps):
 
 @kernel
 def parted(status, alive, lo, hi, decided):
-    """Separate the rows that a rule has decided from the ``alive`` ones, and update ``decided``.
-
-    Here ``status`` is of the alive rows. Returns those that stay alive, the others, and the ends that the others are
-    at.
-    """
+    """Part the ``alive`` rows by ``status`` and update ``decided``; return those that stay, the others, their ends."""
     kept, fresh, values, n, m = np.empty_like(alive), np.empty_like(alive), np.empty(alive.size), 0, 0
     for r in range(alive.size):  # without branches: which are decided is hard to guess
         i, found = alive[r], status[r] != 0

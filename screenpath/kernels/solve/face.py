@@ -105,9 +105,7 @@ def _settle(rows, where, d, t, M, ridge, sqnorms, box, system):
         for k in range(n):
             weights[k] = 1.0 / sqnorms[k] if opened[k] else 0.0
         stop = Stop(weights, goal, limit, aim)
-        read, curve = solve_rows(
-            rows, where, closed(M, opened), ridge, residual, part, more, stop, box, along, curve
-        )  # fmt: skip
+        read, curve = solve_rows(rows, where, closed(M, opened), ridge, residual, part, more, stop, box, along, curve)
         touched += read
         for j in range(d):
             change[j] += more[j]

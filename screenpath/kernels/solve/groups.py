@@ -8,15 +8,13 @@ from screenpath.kernels import kernel
 
 
 @kernel
-def descend_blocks(H, starts, parts, limit, rates, z, r, sweeps, tol):
+def descend_blocks(H, starts, parts, limit, rates, z, r, sweeps):
     """Minimise ``1/2 z'Hz - c'z + sum_g parts_g ||z_g|| + limit ||z||_1`` by proximal steps, group after group.
 
     ``H`` (shape (k, k)): positive semidefinite. ``starts`` (int64 of shape (groups + 1,)): each group is a range of
     coordinates. ``rates`` (shape (groups,)): at least the largest eigenvalue of each group's block of ``H``. ``z``,
-    ``r`` (shape (k,)): the point, and ``H z - c``: both are updated. ``tol``: norm of a group's proximal gradient up to
-    which it counts as solved.
-
-    Returns ``largest``: norm of the largest proximal gradient in the last sweep.
+    ``r`` (shape (k,)): the point, and ``H z - c``: both are updated. Returns the norm of
+    the largest proximal gradient in the last sweep.
     """
     largest, step = np.inf, np.empty(z.size)
     for _ in range(sweeps):
@@ -45,11 +43,11 @@ def descend_blocks(H, starts, parts, limit, rates, z, r, sweeps, tol):
                     z[j] += step[j]
                     for k in range(z.size):
                         r[k] += step[j] * H[j, k]
-        if largest <= tol:
+        if largest == 0.0:
             break
     return largest
 
 
 def warm_up():
     H, ends, one, two = np.eye(2), np.array([0, 2], dtype=np.int64), np.ones(1), np.ones(2)
-    descend_blocks(H, ends, one, 0.5, one, two, two.copy(), 1, 0.0)
+    descend_blocks(H, ends, one, 0.5, one, two, two.copy(), 1)

@@ -49,10 +49,7 @@ def pick(indices, begin, end, index, marked):
 
 @kernel(inner=True)
 def by_sample(data, indices, picked, ends, place, count):
-    """Return picked values in the order of their samples: values, places of their columns, where each sample starts.
-
-    ``place`` of shape (n,) numbers the samples, below ``count``.
-    """
+    """Return picked values by sample, which ``place`` numbers: values, places of columns, where each sample starts."""
     starts = np.zeros(count + 1, dtype=np.int64)
     for h in range(picked.size):
         starts[place[indices[picked[h]]] + 1] += 1

@@ -8,27 +8,8 @@ import numpy as np
 
 from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import UNIT, relative_error
-from screenpath.kernels.solve.removal import (
-    FULL,
-    GONE,
-    MOST,
-    PROVEN,
-    SHORT,
-    WIDER,
-    Band,
-    Face,
-    Gone,
-    Work,
-    add,
-    faced,
-    follow,
-    inner,
-    look,
-    moved_by,
-    solve,
-    solved,
-    start,
-)
+from screenpath.kernels.solve import removal
+from screenpath.kernels.solve.removal import add, faced, follow, inner, look, moved_by, solve, solved, start
 
 
 class Rounding(NamedTuple):
@@ -68,7 +49,7 @@ def form_move(band, x, part, alpha, work, seen, out):
     add(-part, x, out)
     balance, sizes, lengths, count = -part, abs(part), 0.0, 1
     for p in range(seen):
-        if work.state[p] != GONE and alpha[p] != band.alpha[p]:
+        if work.state[p] != removal.GONE and alpha[p] != band.alpha[p]:
             change = alpha[p] - band.alpha[p]
             add(change, band.X[p], out)
             balance, sizes, count = balance + change, sizes + abs(change), count + 1
@@ -92,9 +73,7 @@ def _correct(band, x, alpha, work, k, border, offset, seen):
 
 @kernel(leaf=True, inner=True)
 def all_seen(band, gone, r, work, reach, seen):
-    """Look at all rows that a move of this length may bring over their kinks; returns how many, -1 if the band is too
-    short to tell.
-    """
+    """Look at all rows that such a move may bring over their kinks; returns how many, -1 if the band is too short."""
     while seen < band.t.size and band.ratio[seen] <= reach:
         look(band, gone.place[r], gone.twin[r], work, seen)
         seen += 1
@@ -130,7 +109,7 @@ def shares(band, work, rounding, alpha, move, stray, offset, seen):
     """
     moved, gap = np.sqrt(inner(move, move)) + stray, 0.0
     for p in range(seen):
-        if work.state[p] == GONE:
+        if work.state[p] == removal.GONE:
             continue
         t, error = distance(band, rounding, move, moved, offset, p)
         error += np.sqrt(band.sqnorms[p]) * stray
@@ -154,8 +133,9 @@ def _taken_over(band, gone, r, work, loss, residue, move, seen):
     while p < seen or (p < band.t.size and band.lift * (band.ratio[p] - reach) < max(low, high)):
         if p >= seen:
             look(band, gone.place[r], gone.twin[r], work, p)
-            work.t[p] = abs(band.t[p]) + band.errors[p] + WIDER * (np.sqrt(band.sqnorms[p]) * moved + abs(offset))
-        if work.state[p] != GONE:
+            further = np.sqrt(band.sqnorms[p]) * moved + abs(offset)
+            work.t[p] = abs(band.t[p]) + band.errors[p] + removal.WIDER * further
+        if work.state[p] != removal.GONE:
             own, cost = np.sqrt(band.sqnorms[p]), work.t[p]
             more = gap + residue * cost, away + residue * own
             low = min(low, _bound(*more, band.high[p] - work.alpha[p] - residue, own + length, cost))
@@ -183,10 +163,10 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     square = inner(work.moved, work.moved) + alpha * alpha * gone.outside[r] + stray * whole
     moved = np.sqrt(square) * (1.0 + 1e-12)
     reach = moved_by(work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift)
-    reach = WIDER * np.sqrt(reach * reach + stray * whole) if stray > 0.0 else WIDER * reach
+    reach = removal.WIDER * np.sqrt(reach * reach + stray * whole) if stray > 0.0 else removal.WIDER * reach
     seen = all_seen(band, gone, r, work, reach, seen)
     if seen < 0:
-        return SHORT
+        return removal.SHORT
     gap = shares(band, work, rounding, work.alpha, work.moved, stray, offset, seen)
     residue = 0.0
     if band.lift > 0.0:
@@ -197,14 +177,14 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     if band.lift > 0.0:
         low, high, enough = _taken_over(band, gone, r, work, (gap, away), residue, (reach, moved, offset), seen)
         if not enough:
-            return SHORT
+            return removal.SHORT
     form = inner(x, work.moved) + offset
     found.change[r], found.gap[r] = form - alpha * gone.outside[r], gap + 0.5 * away * away
     found.distance[r], found.intercept[r], found.read[r], found.count[r] = moved, offset, seen, count - 1
     error = 4.0 * UNIT * (abs(form) + abs(offset) + abs(alpha) * gone.outside[r])
     error += length * (rounding.product * moved + stray)
     found.down[r], found.up[r] = low + error, high + error
-    return PROVEN
+    return removal.PROVEN
 
 
 @kernel
@@ -213,33 +193,33 @@ def removals(band, face, gone, rounding, work, found):
     for r in range(gone.alpha.size):
         k, seen = start(band, face, gone.X[r], gone.place[r], gone.twin[r], work)
         begun = k, seen, abs(gone.alpha[r]), 0.0
-        status, k, seen, _, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, np.nan, MOST)
+        status, k, seen, _, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, np.nan, removal.MOST)
         found.pieces[r] = pieces
         border = 1 if band.lift > 0.0 else 0
-        if status == PROVEN:
+        if status == removal.PROVEN:
             if k > border:
                 offset = _correct(band, gone.X[r], gone.alpha[r], work, k, border, offset, seen)
             status = _prove(band, gone, r, rounding, work, offset, seen, found)
-        if status == PROVEN and found.count[r] > found.places.shape[1]:
-            status = FULL
+        if status == removal.PROVEN and found.count[r] > found.places.shape[1]:
+            status = removal.FULL
         found.status[r] = status
-        if status != PROVEN:
+        if status != removal.PROVEN:
             continue
         kept = 0
         for p in range(seen):
-            if work.state[p] != GONE and work.alpha[p] != band.alpha[p]:
+            if work.state[p] != removal.GONE and work.alpha[p] != band.alpha[p]:
                 found.places[r, kept], found.changes[r, kept] = p, work.alpha[p] - band.alpha[p]
                 kept += 1
 
 
 def warm_up():
     X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
-    band = Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
-    work = Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
+    band = removal.Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
+    work = removal.Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
     faced(band, none[:0], ones, work)
     solved(work, 0, ones)
     found = Found(*np.empty((6, 2)), *np.empty((2, 2), dtype=np.int64), np.empty(2, dtype=np.int8), none.copy(),
                   np.empty((2, 2), dtype=np.int64), X.copy())  # fmt: skip
-    gone = Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    gone = removal.Gone(X, none, none, ones, ones, ones, ones)
+    face, exact = removal.Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     removals(band, face, gone, exact, work, found)

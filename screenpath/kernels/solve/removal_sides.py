@@ -12,22 +12,8 @@ import numpy as np
 
 from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import UNIT, relative_error
-from screenpath.kernels.solve.removal import (
-    GONE,
-    MOST,
-    PROVEN,
-    SHORT,
-    WIDER,
-    Band,
-    Face,
-    Gone,
-    Work,
-    follow,
-    inner,
-    moved_by,
-    sign_of,
-    start,
-)
+from screenpath.kernels.solve import removal
+from screenpath.kernels.solve.removal import follow, inner, moved_by, sign_of, start
 from screenpath.kernels.solve.removal_proof import Rounding, all_seen, distance, form_move, shares
 
 
@@ -68,7 +54,7 @@ def _difference(band, gone, r, rounding, work, alpha, beta, move, offset, form, 
         up = down = np.inf
         longest = 0.0
         for p in range(seen):
-            if work.state[p] != GONE:
+            if work.state[p] != removal.GONE:
                 up = min(up, work.t[p]) if band.high[p] - alpha[p] > residue else up
                 down = min(down, work.t[p]) if alpha[p] - band.low[p] > residue else down
                 longest = max(longest, band.sqnorms[p])
@@ -89,12 +75,10 @@ def _difference(band, gone, r, rounding, work, alpha, beta, move, offset, form, 
 
 @kernel(leaf=True)
 def _losses(band, gone, r, work, rounding, move, offset, seen):
-    """Return the change of the other rows' losses, less that of the line along which each loss is at ``w``, and its
-    error.
-    """
+    """Return the change of the other rows' losses, less that of the line of each loss at ``w``, and its error."""
     total, error, moved = 0.0, 0.0, np.sqrt(inner(move, move)) * (1.0 + 1e-12)
     for p in range(seen):
-        if work.state[p] != GONE:
+        if work.state[p] != removal.GONE:
             t, off = distance(band, rounding, move, moved, offset, p)
             up, down = band.high[p] - band.alpha[p], band.low[p] - band.alpha[p]
             total += max(up * t, down * t) - max(up * band.t[p], down * band.t[p])
@@ -113,7 +97,7 @@ def _set_out(band, work, move, offset, seen):
     """Let the way continue from a move of ``w``."""
     _copy(move, work.moved, 0, move.size)
     for p in range(seen):
-        if work.state[p] < GONE:
+        if work.state[p] < removal.GONE:
             work.t[p] = band.start[p] - inner(band.X[p], move) - offset
 
 
@@ -121,24 +105,24 @@ def _set_out(band, work, move, offset, seen):
 def _side(band, face, gone, r, form, rounding, work, space, found):
     x, alpha, sign = gone.X[r], gone.alpha[r], sign_of(gone.alpha[r], form)
     k, seen = start(band, face, x, gone.place[r], gone.twin[r], work)
-    status, left, offset, beta, before, pieces = PROVEN, abs(alpha), 0.0, alpha, seen, 0
+    status, left, offset, beta, before, pieces = removal.PROVEN, abs(alpha), 0.0, alpha, seen, 0
     if sign * form > 0.0:
         begun = k, seen, left, offset
-        status, k, seen, left, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, form, MOST)
+        status, k, seen, left, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, form, removal.MOST)
     crossed = left > 0.0
-    if crossed and status == PROVEN:  # the form is 0, or on the other side already
+    if crossed and status == removal.PROVEN:  # the form is 0, or on the other side already
         beta, before = sign * left, seen
         _copy(work.alpha, space.alpha, 0, seen)
         begun = k, seen, left, offset
-        status, k, seen, left, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, np.nan, MOST)
-    if status != PROVEN:
+        status, k, seen, left, offset, _, pieces = follow(band, gone, r, work, begun, 0.0, np.nan, removal.MOST)
+    if status != removal.PROVEN:
         return status
     form_move(band, x, alpha, work.alpha, work, seen, space.move)
     out, middle = gone.outside[r], gone.middle[r]
-    reach = WIDER * moved_by(space.move, space.move, 0.0, alpha, offset, out, middle, band.lift)
+    reach = removal.WIDER * moved_by(space.move, space.move, 0.0, alpha, offset, out, middle, band.lift)
     seen = all_seen(band, gone, r, work, reach, seen)
     if seen < 0:
-        return SHORT
+        return removal.SHORT
     change = inner(x, space.move) + offset - alpha * out
     here = form + change
     found.change[r], found.offset[r], found.side[r] = change, offset, 1 if here > 0.0 else -1
@@ -153,17 +137,15 @@ def _side(band, face, gone, r, form, rounding, work, space, found):
         _set_out(band, work, space.move, offset, seen)
         begun = k, seen, 0.0, offset
         status, k, after, left, offset, _, _ = follow(band, gone, r, work, begun, -np.inf, here, pieces // 2 + 3)
-        if left == 0.0 and status == SHORT:
-            return SHORT
+        if left == 0.0 and status == removal.SHORT:
+            return removal.SHORT
         beta, seen = sign * left, after
         _copy(work.alpha, space.alpha, 0, seen)
-    found.below[r], away = _difference(
-        band, gone, r, rounding, work, space.alpha, beta, space.move, first, here, seen
-    )
+    found.below[r], away = _difference(band, gone, r, rounding, work, space.alpha, beta, space.move, first, here, seen)
     found.away[r], found.part[r] = max(found.away[r], away), alpha - beta
     _copy(space.move, found.move[r], 0, x.size)
     _copy(work.moved, found.dual_move[r], 0, x.size)
-    return PROVEN
+    return removal.PROVEN
 
 
 @kernel
@@ -175,9 +157,9 @@ def sides(band, face, gone, forms, rounding, work, space, found):
 
 def warm_up():
     X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
-    band = Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
-    work = Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
+    band = removal.Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
+    work = removal.Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
     found = Sides(none.astype(np.int8), *np.empty((8, 2)), X.copy(), X.copy(), none.astype(np.int8))
-    gone = Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    gone = removal.Gone(X, none, none, ones, ones, ones, ones)
+    face, exact = removal.Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     sides(band, face, gone, ones, exact, work, Space(ones.copy(), ones.copy()), found)

@@ -131,9 +131,7 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
     low, high = 0.0, np.inf
     s = 1.0
     for trial in range(30):
-        first, second = slope_all(
-            X, sigma, p, s, forming and trial == 0, near, n, team
-        )  # fmt: skip
+        first, second = slope_all(X, sigma, p, s, forming and trial == 0, near, n, team)
         first += rest + s * quadratic
         second += quadratic
         if abs(first) <= (0.25 if trial == 0 else 0.05) * abs(slope0):
@@ -149,9 +147,7 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
 
 
 @kernel(fastmath=SUMS, inner=True)
-def solve_near(
-    X, offset, w, v, tol, sigma, limit, near, inside, H, team,
-):  # fmt: skip
+def solve_near(X, offset, w, v, tol, sigma, limit, near, inside, H, team):
     """Minimise the problem of a working set of signed rows; return its iterations, rows touched, last ``sigma``, and
     the length of all steps of ``w``.
 
@@ -168,9 +164,7 @@ def solve_near(
         members[r] = 0
     iterations, in_round, touched, short, cautious, step, length = 0, 0, 0, 0, False, 0.0, 0.0
     while True:
-        loss, linear, ell, work = _clip_all(
-            X, sigma, step, near, inside, moved, v, team
-        )  # fmt: skip
+        loss, linear, ell, work = _clip_all(X, sigma, step, near, inside, moved, v, team)
         touched, step = touched + work, 0.0
         for j in range(d):
             p[j] = v[j] - w[j]

@@ -17,44 +17,10 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
 from screenpath.kernels.solve.newton import SIGNS, How, T, minimise, table_of, workspace
+from screenpath.kernels.walk import compiled_steps as step
+from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk import deadlines
 from screenpath.kernels.walk import lazy as unread
-from screenpath.kernels.walk.compiled_steps import (
-    _balanced,
-    _ball,
-    _begin,
-    _certify,
-    _copied,
-    _ends,
-    _levered,
-    _lift,
-    _mark,
-    _note,
-    _put_back,
-    _record,
-    _screen,
-    _sum_up,
-)  # fmt: skip
-from screenpath.kernels.walk.compiled_types import (
-    EPOCHS,
-    FIELDS,
-    GAP,
-    GIVEN,
-    INTERCEPT,
-    NOTHING,
-    PAIR_BALL,
-    PRIMAL,
-    RESIDUE,
-    SCREENED,
-    SECONDS,
-    SHIFT,
-    XI,
-    Changes,
-    Free,
-    Points,
-    Problem,
-    Settings,
-)  # fmt: skip
 
 MOST_ROUNDS, CLOSER = 9, 0.1  # solves of a step; its target after one that has brought no new row, times the last
 ROUGH = 1e-4  # target of the first solve of a path
@@ -86,13 +52,13 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     if len(free) > 0:
         own, forms, scratch, likely = unowned(free), np.empty(n), np.empty((2, n)), np.empty(n, dtype=np.int64)
     began, point, least = seconds(), theta[0], 1.0
-    n_R, n_L, nonzero = _ends(point, lo, hi, changes.ends, team)
+    n_R, n_L, nonzero = step._ends(point, lo, hi, changes.ends, team)
     if len(lazy) > 0:
         known_rows = unowned(lazy)
         least = unread.begin(changes.ends, known_rows)
     k, rounds, near, last, aim = 1, 0, 0, 0, settings.aim
     spent, swept, screen_s, solve_s, certify_s = 0, 0, 0.0, 0.0, 0.0
-    known_sq, known_xi, C0 = known[0], known[XI], grid[0]
+    known_sq, known_xi, C0 = known[0], known[fields.XI], grid[0]
     while k < grid.size:
         C, clock, before, after = grid[k], seconds(), margins[(k - 1) % kept], margins[k % kept]
         status, epochs, work, touched = nothing, 0, 0, 0
@@ -106,36 +72,36 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 return k - 1, False
             if k > 1 and (n_E <= settings.between if len(lazy) == 0 else n_E > 2.0 * settings.between):
                 return k - 1, False
-            screened_R, screened_L, known_sq, known_xi = 0.0, 0.0, known[0], known[XI]
+            screened_R, screened_L, known_sq, known_xi = 0.0, 0.0, known[0], known[fields.XI]
             if theta.shape[0] > 1:
-                point = _copied(point, theta[k], team)
+                point = step._copied(point, theta[k], team)
             if len(lazy) > 0:
                 near, spent = unread.working_set(X, problem, C, new_w, point, old, n_E, known_rows)
-                if settings.region == PAIR_BALL:
-                    ahead, radius, _ = _ball(C, C0, known, settings.relative)
-                    radius += C * known[SHIFT]
+                if settings.region == fields.PAIR_BALL:
+                    ahead, radius, _ = step._ball(C, C0, known, settings.relative)
+                    radius += C * known[fields.SHIFT]
                     reach, more = radius + (ahead - 1.0) * np.sqrt(known[0]), 0.0
                     if len(free) > 0:
                         ball = reach, radius
-                        more, work = unread.levered(X, problem, C, ball, known[RESIDUE], point, near, known_rows)
+                        more, work = unread.levered(X, problem, C, ball, known[fields.RESIDUE], point, near, known_rows)
                         spent, work = spent + work, 0
                     screened_R, screened_L = unread.decided(reach, more / least, bounds, known_rows)
-            elif settings.region == PAIR_BALL:
+            elif settings.region == fields.PAIR_BALL:
                 if len(free) == 0:
-                    screened_R, screened_L = _screen(C, C0, known, before, problem, settings, decided, team)
+                    screened_R, screened_L = step._screen(C, C0, known, before, problem, settings, decided, team)
                 else:
-                    screened_R, screened_L, spent = _levered(
+                    screened_R, screened_L, spent = step._levered(
                         C, C0, known, point, X, before, problem, own, settings, forms, decided
                     )
-            elif settings.region == GIVEN:
-                screened_R, screened_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
+            elif settings.region == fields.GIVEN:
+                screened_R, screened_L = numbers[k, fields.SCREENED], numbers[k, fields.SCREENED + 1]
             screen_s = seconds() - clock
         solving = seconds()
         if len(lazy) > 0:
             status, before, last = known_rows.sides, known_rows.margins, near
-        elif settings.region != NOTHING and screened_R + screened_L >= settings.few * n:
+        elif settings.region != fields.NOTHING and screened_R + screened_L >= settings.few * n:
             status = decided
-        size, count, linear, error, more_R, more_L, moved = _begin(
+        size, count, linear, error, more_R, more_L, moved = step._begin(
             C, X, problem, known, status, point, before, changes, room, old, new, v, team
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
@@ -147,18 +113,18 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             rest = intercept.rest_of(C, rows, status, changes.held[:count], point, problem.signs, False)
             for j in range(d):
                 more_w[j] = new_w[j]
-            shifted(size, room.vectors[T], room.marks[SIGNS], known[INTERCEPT], room.vectors[T])
+            shifted(size, room.vectors[T], room.marks[SIGNS], known[fields.INTERCEPT], room.vectors[T])
             epochs, work, _, _, b, good, extent = minimise_free(
-                X, size, C * linear, rest, known[INTERCEPT], own.typical, v, more_w, how, room, team
+                X, size, C * linear, rest, known[fields.INTERCEPT], own.typical, v, more_w, how, room, team
             )
             alive = -1  # what is fixed in a problem with a penalised intercept is nothing that could be told
             for j in range(d):
                 new_w[j] = more_w[j]
-        _lift(size, C, lo, hi, room, point, team)
+        step._lift(size, C, lo, hi, room, point, team)
         if len(lazy) > 0:
             unread.at_ends(size, room, lo, hi, point)
         if settings.marked and alive >= 0 and me == 0:
-            _mark(size, alive, lo, hi, room.lists, point, decided)
+            step._mark(size, alive, lo, hi, room.lists, point, decided)
         certifying = seconds()
         solve_s += certifying - solving
         if me == 0:
@@ -168,19 +134,19 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 for j in range(d):
                     new_w[j] = w[k - 1, j]
                 if len(lazy) > 0:
-                    b, extent = numbers[k - 1, INTERCEPT], 0.0
+                    b, extent = numbers[k - 1, fields.INTERCEPT], 0.0
                     touched += unread.back(X, problem, new_w, b, size, room, known_rows)
             if len(free) > 0 and good and len(lazy) > 0:
                 good = unread.balanced(problem, own, new_w, (b, extent), size, same, point, room, known_rows, now)
             elif len(free) > 0 and good:
-                good = _balanced(
+                good = step._balanced(
                     X, problem, own, new_w, point, rows, before, same, after, forms, scratch, likely, now
                 )
             if not good:
-                now[GAP] = np.inf
+                now[fields.GAP] = np.inf
                 break
             if not same:
-                more_R, more_L, nonzero, more = _sum_up(
+                more_R, more_L, nonzero, more = step._sum_up(
                     X, problem, settings.fresh_every, count, point, nonzero, known, now, changes, room, old, new, team
                 )
                 n_R, n_L, touched = n_R + more_R, n_L + more_L, touched + int(more)
@@ -188,17 +154,17 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 near, more, good = unread.certify(X, problem, C, new_w, point, new, last, room, known_rows, now)
                 touched += more
             else:
-                _certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
+                step._certify(X, problem, free, C, new_w, point, new, before, same, after, forms, now, team)
                 touched += 0 if same else n
-            good = good and box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol)
+            good = good and box.meets(now[fields.GAP], now[fields.PRIMAL], now[fields.PRIMAL + 1], settings.tol)
             if same or not good:
                 break
-            place = box.above_known(C, now[PRIMAL], known_sq, known_xi, bounds)
+            place = box.above_known(C, now[fields.PRIMAL], known_sq, known_xi, bounds)
             good, same = place != box.AT_ZERO, place == box.BEFORE
             if not same:
                 break
         spent, swept, rounds = spent + touched + work, swept + epochs, rounds + 1
-        if not good and len(lazy) > 0 and rounds < MOST_ROUNDS and swept < settings.limit and now[GAP] < np.inf:
+        if not good and len(lazy) > 0 and rounds < MOST_ROUNDS and swept < settings.limit and now[fields.GAP] < np.inf:
             if aim > settings.aim:
                 aim = settings.aim
             elif near == last:
@@ -207,22 +173,20 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
             certify_s += seconds() - certifying
         elif not good:
             if len(lazy) > 0:
-                numbers[k, EPOCHS + 2] = spent
+                numbers[k, fields.EPOCHS + 2] = spent
             if me == 0 and theta.shape[0] == 1:
                 if len(lazy) > 0:
                     unread.put_back(last, point, known_rows)
                 else:
-                    _put_back(rows, changes.held, point)
+                    step._put_back(rows, changes.held, point)
             return k - 1, True
         else:
             if len(lazy) > 0:
                 unread.leave(problem, point, last, changes.ends, known_rows)
             if me == 0:
-                _note(
-                    now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s, solve_s
-                )
-                _record(k, now, new_w, new, numbers, w, total)
-                numbers[k, SECONDS + 2] = certify_s + seconds() - certifying
+                step._note(now, float(n), n_R, n_L, screened_R, screened_L, swept, rounds, spent, screen_s, solve_s)
+                step._record(k, now, new_w, new, numbers, w, total)
+                numbers[k, fields.SECONDS + 2] = certify_s + seconds() - certifying
             if board[WORD] != 0:
                 return k, False
             k, rounds = k + 1, 0
@@ -238,14 +202,14 @@ def warm_up():
 def warm(free: bool, lazy: bool) -> None:
     """Compile the walk with or without a ``free`` intercept, and the ``lazy`` one or that which reads all rows."""
     one, marks, index = np.ones(2), np.ones(2, dtype=np.int8), np.zeros(2, dtype=np.int64)
-    pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(FIELDS)))
-    problem, more = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), ()
-    points = Points(one[:1], pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy())  # no step
-    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
-    changes = Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
+    pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(fields.FIELDS)))
+    problem, more = fields.Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), ()
+    points = fields.Points(one[:1], pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy())
+    settings = fields.Settings(1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
+    changes = fields.Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
     if free:
         problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])
-        more = Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
+        more = fields.Free(one * problem.signs, lo, lo + 1.0, one, one, one, 1.0, 0.0, 1.0, 1.0, 1.0)
     team, room = Team(table_of(1, 2 + free), make_board(1), 0), workspace(2, 2 + free, False)
     measure = one, one, one, np.ones(2, dtype=np.float32), np.eye(2), 0.0
     seen = deadlines.nothing(2, 16, 2, measure) if lazy else ()

@@ -15,25 +15,7 @@ from screenpath.kernels.rows.rows import add_rows
 from screenpath.kernels.screen import lever
 from screenpath.kernels.solve.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
 from screenpath.kernels.solve.newton import C as KINK
-from screenpath.kernels.walk.compiled_types import (
-    COST,
-    COUNTS,
-    ELL,
-    EPOCHS,
-    ERROR,
-    HIGH,
-    INTERCEPT,
-    LOW,
-    NNZ,
-    RATIO,
-    RESIDUE,
-    SCREENED,
-    SECONDS,
-    SHIFT,
-    SLACK,
-    SUM_ERROR,
-    UPDATES,
-)  # fmt: skip
+from screenpath.kernels.walk import compiled_types as fields
 
 
 @kernel
@@ -82,12 +64,9 @@ def _sum_rows(X, edges, weights, out, sums, team):
 
 @kernel
 def _ball(C, C0, known, relative):
-    """Return the ball of the reference's pair (``screen.box.pair_ball``), whose numbers are ``known``.
-
-    Returns the centre as a multiple of ``w``, the radius, and a bound on the norm of the ball's points.
-    """
+    """Return the ball of the reference's pair: its centre as a multiple of ``w``, radius, and largest norm."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
-    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[SLACK], known[SUM_ERROR], 0.0, relative)
+    radius = box.pair_radius(C, C0, w_sq, total_sq, inner, known[fields.SLACK], known[fields.SUM_ERROR], 0.0, relative)
     radius += 0.5 * box.pair_mismatch(C, C0, w_sq, total_sq, inner, 0.0, relative)
     ahead = 0.5 * (1.0 + C / C0)
     return ahead, radius, np.sqrt(ahead * ahead * w_sq) + radius
@@ -112,22 +91,17 @@ def _screen(C, C0, known, margins, problem, settings, status, team):
 
 @kernel
 def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, status):
-    """Decide with the ball of the reference's pair, whose numbers are ``known``, and a lever on either side.
-
-    Returns ``n_R, n_L, touched``.
-    """
+    """Decide with the ball of the reference's pair and a lever on either side; return ``n_R, n_L, touched``."""
     d, (ahead, radius, _) = free.mean.size, _ball(C, C0, known, settings.relative)
-    radius += C * known[SHIFT]
+    radius += C * known[fields.SHIFT]
     extent = np.sqrt(ahead * ahead * known[0]) + radius
     own = lever.Rows(free.kinks, problem.signs, problem.norms, free.lo, free.hi)
-    pair = lever.Pair(margins, ahead, theta, C, C * known[RESIDUE], extent, settings.rounding)
+    pair = lever.Pair(margins, ahead, theta, C, C * known[fields.RESIDUE], extent, settings.rounding)
     rows, weights = np.empty((2, lever.FEWER), dtype=np.int64), np.empty((2, lever.FEWER))
     offsets, centers, lengths, away = np.empty((2, 2)), np.empty((2, d)), np.empty(2), np.empty(2)
     if radius < lever.LEAST:
         radius = lever.LEAST
-    first, second = lever.one_lever_each(
-        own, pair, free.largest, radius, free.typical, tau, rows, weights, offsets
-    )  # fmt: skip
+    first, second = lever.one_lever_each(own, pair, free.largest, radius, free.typical, tau, rows, weights, offsets)
     for h in range(2):
         m = first if h == 0 else second
         lever.lever_centers(
@@ -186,9 +160,7 @@ def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
 def _take(index, C, problem, theta, margins, room, first):
     """Write survivors to the workspace from ``first`` on."""
     vectors, lists, marks, signs = room.vectors, room.lists, room.marks, problem.signs
-    partition.box_survivors(
-        index, C, problem.c, problem.lo, problem.hi, problem.norms, theta, margins, vectors, first
-    )  # fmt: skip
+    partition.box_survivors(index, C, problem.c, problem.lo, problem.hi, problem.norms, theta, margins, vectors, first)
     for r in range(index.size):
         i, k = index[r], at(first + r)
         vectors[T, k] = vectors[KINK, k] - vectors[T, k]
@@ -238,10 +210,7 @@ def _rank(listed, row):
 
 @kernel
 def _sum_changes(X, problem, count, theta, changes, room, out, team):
-    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over the listed rows to ``out``, and update ``ends``.
-
-    Returns what ``partition.changes`` does.
-    """
+    """Write ``sum_i signs_i (theta_i - held_i) x_i`` over listed rows to ``out``; return as ``partition.changes``."""
     edges, listed, held, sums = problem.edges, changes.listed[:count], changes.held, changes.sums
     step, found = room.near[0], room.lists[NEAR]
     first, last = _own(edges, team)
@@ -310,11 +279,13 @@ def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scra
     for r in range(n):  # of no other row it is asked
         i = likely[r]
         t[i] = c[i] - (margins[i] + signs[i] * b)
-    residue, fall, rise, moved, left = intercept.balance(theta, t, lo, hi, signs, free.largest, likely[:n], True)
+    residue, fall, rise, moved, left = intercept.balance(
+        (0.0, 0.0), theta, t, lo, hi, signs, free.largest, likely[:n], True
+    )
     slope, floor = intercept.form_errors(w, b, problem.bounds)
-    now[SHIFT], now[COST] = intercept.residue_costs(residue, fall, rise, problem.norms, t, slope, floor)
-    now[RESIDUE] = residue * (1.0 + 8.0 * box.UNIT)
-    now[INTERCEPT], now[LOW], now[HIGH] = b, low, high
+    now[fields.SHIFT], now[fields.COST] = intercept.residue_costs(residue, fall, rise, problem.norms, t, slope, floor)
+    now[fields.RESIDUE] = residue * (1.0 + 8.0 * box.UNIT)
+    now[fields.INTERCEPT], now[fields.LOW], now[fields.HIGH] = b, low, high
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
@@ -329,14 +300,14 @@ def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms,
     first, last, blocks = share(team, c.size, ROWS)
     out, (slope, floor) = team.table[half(team)], box.product_errors(w, bounds)
     if len(free) > 0:
-        slope, floor = intercept.form_errors(w, now[INTERCEPT], bounds)
+        slope, floor = intercept.form_errors(w, now[fields.INTERCEPT], bounds)
     for b in range(first, last):
         s, e = b * ROWS, min(c.size, (b + 1) * ROWS)
         values = margins
         if len(free) > 0:
             values = forms
             for i in range(at(s), at(e)):
-                forms[i] = margins[i] + signs[i] * now[INTERCEPT]
+                forms[i] = margins[i] + signs[i] * now[fields.INTERCEPT]
         elif same:
             for i in range(s, e):
                 margins[i] = before[i]
@@ -350,11 +321,12 @@ def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms,
         line = out[b]
         xi, ell, plain, slack = xi + line[0], ell + line[1], plain + line[2], slack + line[3]
     found = box.box_objectives(
-        C, w, total, now[SUM_ERROR] + now[SHIFT], xi, ell, plain, slack + now[COST], slope, floor, bounds
-    )
+        C, w, total, now[fields.SUM_ERROR] + now[fields.SHIFT], xi, ell, plain, slack + now[fields.COST], slope, floor,
+        bounds,
+    )  # fmt: skip
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found
     if len(free) > 0:
-        now[ERROR] += now[COST] + now[RESIDUE] * free.largest_kink
+        now[fields.ERROR] += now[fields.COST] + now[fields.RESIDUE] * free.largest_kink
 
 
 @kernel
@@ -364,7 +336,7 @@ def _record(k, now, new_w, new, numbers, w, total):
     for j in range(new_w.size):
         w[k, j], total[k, j] = new_w[j], new[j]
         nonzero += new_w[j] != 0.0
-    now[NNZ] = nonzero
+    now[fields.NNZ] = nonzero
     for r in range(now.size):
         numbers[k, r] = now[r]
 
@@ -376,8 +348,8 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
     Returns ``size``, ``count``: survivors; open rows, which ``changes`` lists; ``linear``, ``error``: ``c . theta`` of
     the fixed ones; bound on the rounding of the sum; ``n_R``, ``n_L``: changes of the counts; ``touched``.
     """
-    size, count, linear, moved = _reduce(status, C, problem, point, known[ELL], before, changes, room, team)
-    n_R, n_L, touched, error = 0.0, 0.0, 0, known[SUM_ERROR]
+    size, count, linear, moved = _reduce(status, C, problem, point, known[fields.ELL], before, changes, room, team)
+    n_R, n_L, touched, error = 0.0, 0.0, 0, known[fields.SUM_ERROR]
     for j in range(old.size):
         v[j] = old[j]
     if moved > 0:
@@ -397,21 +369,18 @@ def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
     (as ``BoxModel.updated_sum`` has it; never anew if ``fresh_every`` is negative); write the number of the update, and
     its error bound.
     """
-    if fresh_every < 0 or (known[UPDATES] < fresh_every and changed < nonzero):
-        now[UPDATES], now[SUM_ERROR] = known[UPDATES] + (changed > 0.0), known[SUM_ERROR]
+    if fresh_every < 0 or (known[fields.UPDATES] < fresh_every and changed < nonzero):
+        now[fields.UPDATES], now[fields.SUM_ERROR] = known[fields.UPDATES] + (changed > 0.0), known[fields.SUM_ERROR]
         if changed > 0.0:
-            now[SUM_ERROR] = box.sum_drift(known[SUM_ERROR], changed, bounds)
+            now[fields.SUM_ERROR] = box.sum_drift(known[fields.SUM_ERROR], changed, bounds)
         return True
-    now[UPDATES], now[SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
+    now[fields.UPDATES], now[fields.SUM_ERROR] = 0.0, box.sum_error(nonzero, bounds)
     return False
 
 
 @kernel
 def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes, room, old, new, team):
-    """Write the sum over all rows to ``new``, from the last one or anew, as ``BoxModel.updated_sum`` computes it.
-
-    Returns the changes of ``n_R`` and ``n_L``, how many dual variables are not 0, and the rows touched.
-    """
+    """Write the sum to ``new`` as ``BoxModel.updated_sum``; return changes of ``n_R, n_L``, nonzero ones, and rows."""
     edges, bounds, touched = problem.edges, problem.bounds, 0.0
     changed, n_R, n_L, more = _sum_changes(X, problem, count, point, changes, room, new, team)
     nonzero += more
@@ -430,11 +399,11 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
 def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, screen_s, solve_s):
     """Write counts, shares and seconds of a step to its numbers."""
     n_E, survivors, ratio, rate = partition.shares(n, n_R, n_L, screened_R, screened_L)
-    now[COUNTS], now[COUNTS + 1], now[COUNTS + 2] = n_R, n_L, n_E
-    now[SCREENED], now[SCREENED + 1], now[SCREENED + 2] = screened_R, screened_L, survivors
-    now[EPOCHS], now[EPOCHS + 1], now[EPOCHS + 2] = epochs, rounds, touched
-    now[RATIO], now[RATIO + 1] = ratio, rate
-    now[SECONDS], now[SECONDS + 1], now[SECONDS + 2] = screen_s, solve_s, 0.0
+    now[fields.COUNTS], now[fields.COUNTS + 1], now[fields.COUNTS + 2] = n_R, n_L, n_E
+    now[fields.SCREENED], now[fields.SCREENED + 1], now[fields.SCREENED + 2] = screened_R, screened_L, survivors
+    now[fields.EPOCHS], now[fields.EPOCHS + 1], now[fields.EPOCHS + 2] = epochs, rounds, touched
+    now[fields.RATIO], now[fields.RATIO + 1] = ratio, rate
+    now[fields.SECONDS], now[fields.SECONDS + 1], now[fields.SECONDS + 2] = screen_s, solve_s, 0.0
 
 
 @kernel

@@ -24,19 +24,15 @@ INTERCEPT, LOW, HIGH, RESIDUE, SHIFT, COST = (FIELDS.index(name) for name in FIE
 
 
 class Problem(NamedTuple):
-    """A box model on its rows.
+    """A box model on its rows."""
 
-    ``edges`` (int64): borders of the blocks in which sums over rows are computed, as ``rows.memory`` does; ``bounds``:
-    on rounding, see ``box``.
-    """
-
-    edges: np.ndarray
+    edges: np.ndarray  # int64: borders of the blocks in which sums over rows are computed, as in ``rows.memory``
     c: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     norms: np.ndarray
     signs: np.ndarray
-    bounds: np.ndarray
+    bounds: np.ndarray  # on rounding, see ``box``
 
 
 class Points(NamedTuple):
@@ -77,16 +73,12 @@ class Settings(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Work space for a step's changes: ``ends`` (int8), open rows (``listed``), their values (``held``), sums over
-    rows.
+    """Work space for a step's changes."""
 
-    Each has the length n; ``sums`` has the shape (2, blocks, d).
-    """
-
-    ends: np.ndarray
+    ends: np.ndarray  # ends (int8), listed, held: shape (n,): the open rows, and their values
     listed: np.ndarray
     held: np.ndarray
-    sums: np.ndarray
+    sums: np.ndarray  # shape (2, blocks, d): over rows
 
 
 class Free(NamedTuple):

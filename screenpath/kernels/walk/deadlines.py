@@ -78,10 +78,7 @@ class Lazy(NamedTuple):
 
 
 def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
-    """Return arrays of so many rows and versions, with nothing known yet.
-
-    ``measure`` has ``sizes``, ``units``, ``mean``, ``ratios``, ``metric`` and ``lost``.
-    """
+    """Return arrays of so many rows and versions, with nothing known but the ``measure``, ``sizes`` to ``lost``."""
     state = np.zeros(STATE)
     state[LIMIT] = state[LEAST] = np.inf
     return Lazy(
@@ -103,9 +100,7 @@ def column_squares(X, middle, squares):
 
 @kernel(fastmath=SUMS, leaf=True)
 def measure(X, middle, scales, more, sizes):
-    """Write the norms of the rows less ``middle``, each column times its scale, and of one entry that squares to
-    ``more``.
-    """
+    """Write the norms of rows less ``middle``, columns times ``scales``, and of an entry that squares to ``more``."""
     dense = X.dense
     for i in range(at(sizes.size)):
         total = more
@@ -117,9 +112,7 @@ def measure(X, middle, scales, more, sizes):
 
 @kernel(leaf=True)
 def _columns(dense, first, middle, scales, part):
-    """Write the rows from the ``first`` on to the columns of ``part``, as many as there is room for, then zeros;
-    return how many.
-    """
+    """Write rows from the ``first`` on to the columns of ``part``, as many as fit, then zeros; return how many."""
     count = min(part.shape[1], dense.shape[0] - first)
     for r in range(count):
         for j in range(at(scales.size)):
@@ -206,9 +199,7 @@ def along(w, scale, point, mean, bounds):
 
 @kernel
 def new_version(w, b, problem, lazy):
-    """Move the odometer to ``w`` and its intercept and list them as a version; return its number, and how far it is
-    from the last one.
-    """
+    """Move the odometer to ``w`` and its intercept, a new version; return its number, and how far the last one is."""
     state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
     if now > 0:
         last = lazy.points[now - 1]
@@ -305,9 +296,7 @@ def put_off(i, value, lazy):
 
 @kernel(leaf=True)
 def _expired(limit, lazy):
-    """List the rows outside of the working set whose deadline is not at least ``limit``, to be written again; return
-    how many.
-    """
+    """List rows outside of the working set with a deadline before ``limit``, to be written again; return how many."""
     deadlines, sides, firsts, found, count = lazy.deadlines, lazy.sides, lazy.firsts, lazy.found, 0
     for block in range(firsts.size):
         if firsts[block] >= limit:

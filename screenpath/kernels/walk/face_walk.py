@@ -16,25 +16,8 @@ from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import cd, descent
 from screenpath.kernels.solve.pool import STEPS
 from screenpath.kernels.solve.survey import nameless, nothing_known
+from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk.compiled_steps import _ball, _goes_by_changes, _note
-from screenpath.kernels.walk.compiled_types import (
-    COUNTS,
-    ELL,
-    FIELDS,
-    GAP,
-    NNZ,
-    NOTHING,
-    PAIR_BALL,
-    PRIMAL,
-    ROUNDING,
-    SCREENED,
-    SECONDS,
-    SUM_ERROR,
-    XI,
-    Points,
-    Problem,
-    Settings,
-)  # fmt: skip
 
 ROOM = 16  # steps on the face for which a log is to have room when a point begins
 
@@ -61,11 +44,11 @@ class Walk(NamedTuple):
     """What the steps of a walk share."""
 
     X: Matrix
-    problem: Problem
+    problem: fields.Problem
     # ``total``, ``theta`` and ``margins`` have one row more than steps and reference, or three used in turn, and one
     # row of work space; the last row but that is of the step before the reference. ``decided`` is given, or work space
-    points: Points
-    settings: Settings
+    points: fields.Points
+    settings: fields.Settings
     how: descent.How  # of a step's first solve. One that takes longer than its slice of time is left to the loop
     ahead: Ahead
     log: descent.Log  # the steps before, with room for more
@@ -116,9 +99,9 @@ def _sum_up(walk, theta, known, reference, earlier, total, now):
 def _certify(C, problem, w, theta, total, margins, now):
     """Write what ``box.box_certificate`` finds to ``now``."""
     _, c, lo, hi, norms, _, bounds = problem
-    found = box.box_certificate(C, w, theta, total, now[SUM_ERROR], margins, c, lo, hi, norms, bounds)
+    found = box.box_certificate(C, w, theta, total, now[fields.SUM_ERROR], margins, c, lo, hi, norms, bounds)
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10], _, _ = found
-    now[COUNTS], now[COUNTS + 1] = found[11], found[12]
+    now[fields.COUNTS], now[fields.COUNTS + 1] = found[11], found[12]
 
 
 @kernel
@@ -134,7 +117,7 @@ def _begin(walk, C, C0, C1, known, last, before, status, theta, w):
     problem, points, sums, settings = walk.problem, walk.points, walk.sums, walk.settings
     c, lo, hi, signs = problem.c, problem.lo, problem.hi, problem.signs
     start, total, margins = points.theta[last], points.total[last], points.margins[last]
-    linear, touched, sums.weights[:] = known[ELL], 0, 0.0
+    linear, touched, sums.weights[:] = known[fields.ELL], 0, 0.0
     if C1 > 0.0:
         start, linear = partition.box_line(C1, points.theta[before], C0, start, C, lo, hi, signs, c, sums.weights)
         total = partition.sum_line(C1, points.total[before], C0, total, C)
@@ -150,25 +133,20 @@ def _begin(walk, C, C0, C1, known, last, before, status, theta, w):
     out = np.empty((6, index.size))
     partition.box_survivors(index, C, c, lo, hi, problem.norms, start, margins, out, 0)
     error = box.start_error(
-        C1, C0, C, known[SUM_ERROR], float(moved.size), float(c.size), settings.fresh_every, problem.bounds
+        C1, C0, C, known[fields.SUM_ERROR], float(moved.size), float(c.size), settings.fresh_every, problem.bounds
     )
     return (index, out, linear, box.errors_of(C, error, settings.rounding, problem.bounds)), touched
 
 
 @kernel
 def _solve(walk, C, part, told, theta, w, random, memory, how):
-    """Descend from a start, and write the result to ``theta`` and ``w``.
-
-    Returns whether the target is met, epochs, rows touched, and ``memory``.
-    """
+    """Descend from a start to ``theta`` and ``w``; return whether that met the target, epochs, rows, ``memory``."""
     (index, out, linear, errors), problem = part, walk.problem
     signs, decided = np.empty(index.size, dtype=np.int8), np.zeros(index.size, dtype=np.int8)
     sqnorms, alive = np.empty(index.size), np.arange(index.size)
     for k in range(index.size):
         signs[k], sqnorms[k] = problem.signs[index[k]], out[3, k] * out[3, k]
-    task = cd.Task(
-        walk.X, index, signs, out[0], out[1], out[2], out[3], sqnorms, errors, index, theta.size
-    )  # fmt: skip
+    task = cd.Task(walk.X, index, signs, out[0], out[1], out[2], out[3], sqnorms, errors, index, theta.size)
     now = descent.begun(task, C * linear, told)
     point = cd.Iterate(out[4], w, out[5], decided, random, now)
     _, became, memory = descent.descend(task, point, alive, memory, walk.log, how)
@@ -188,8 +166,8 @@ def _decide(C, C0, known, margins, problem, settings, status):
 @kernel
 def _goes_on(now, tol, epochs, rounds, limit, most, log):
     """Tell whether a step that misses its gap is solved again here: the loop handles all unusual cases."""
-    primal, error, gap = now[PRIMAL], now[PRIMAL + 1], now[GAP]
-    sharper = box.meets_but_for_rounding(gap, now[ROUNDING], primal, error, tol)
+    primal, error, gap = now[fields.PRIMAL], now[fields.PRIMAL + 1], now[fields.GAP]
+    sharper = box.meets_but_for_rounding(gap, now[fields.ROUNDING], primal, error, tol)
     left = epochs < limit and rounds < most and log.used[0] < log.prox.size
     return left and np.isfinite(gap) and np.isfinite(primal) and not sharper
 
@@ -216,9 +194,7 @@ def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
         part, moved = _begin(walk, C, C0, C1, held, last, before, status, theta[at], w[k])
         told = descent.FORESEEN if C1 > 0.0 else descent.STALE
         random = cd.draws(ahead.seed, ahead.rank + np.uint64(k - 1))
-        left = descent.How(
-            target, how.share, how.dynamic, how.epochs - epochs, how.patience, how.slice_s
-        )  # fmt: skip
+        left = descent.How(target, how.share, how.dynamic, how.epochs - epochs, how.patience, how.slice_s)
         met, swept, work, memory = _solve(walk, C, part, told, theta[at], w[k], random, memory, left)
         epochs, rounds, touched, certifying = epochs + swept, rounds + 1, touched + work + moved, seconds()
         solve_s += certifying - began
@@ -228,7 +204,7 @@ def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
         csr_products(X.data, X.indices, X.indptr, w[k], margins[at], 0, n)
         box.sign(margins[at], problem.signs, 0, n)
         _certify(C, problem, w[k], theta[at], total[at], margins[at], now)
-        good, began = box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], settings.tol), seconds()
+        good, began = box.meets(now[fields.GAP], now[fields.PRIMAL], now[fields.PRIMAL + 1], settings.tol), seconds()
         certify_s += began - certifying
         if good or not _goes_on(now, settings.tol, epochs, rounds, how.epochs, ahead.rounds, log):
             return good, epochs, rounds, touched, solve_s, certify_s, memory
@@ -247,18 +223,15 @@ def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
 
 @kernel
 def _no_worse(C, problem, points, k, rows, reference, tol, now):
-    """Use the reference's ``w`` if that has a smaller primal value, as ``BoxModel.no_worse`` does.
-
-    Returns whether the walk can go on from the pair: it cannot if zero is better still.
-    """
+    """Use the reference's ``w`` if better, as ``BoxModel.no_worse``; return whether to go on: not if zero is better."""
     at, last, _, _ = rows
-    place = box.above_known(C, now[PRIMAL], reference[0], reference[XI], problem.bounds)
+    place = box.above_known(C, now[fields.PRIMAL], reference[0], reference[fields.XI], problem.bounds)
     if place != box.BEFORE:
         return place != box.AT_ZERO
     _copy(points.w[k - 1], points.w[k])
     _copy(points.margins[last], points.margins[at])
     _certify(C, problem, points.w[k], points.theta[at], points.total[at], points.margins[at], now)
-    return box.meets(now[GAP], now[PRIMAL], now[PRIMAL + 1], tol)
+    return box.meets(now[fields.GAP], now[fields.PRIMAL], now[fields.PRIMAL + 1], tol)
 
 
 @kernel
@@ -282,15 +255,16 @@ def face_walk(walk, memory, until):
         if not C > C0:
             return k - 1, True, memory
         if k > 1:
-            rests = now[COUNTS] + now[COUNTS + 1] == n or partition.box_rests(theta[rows[1]], problem.lo, problem.hi)
+            all_at_ends = now[fields.COUNTS] + now[fields.COUNTS + 1] == n
+            rests = all_at_ends or partition.box_rests(theta[rows[1]], problem.lo, problem.hi)
             # Where a pair rests, what follows may need no solve.
             if rests or log.used[0] + ROOM > log.prox.size or clock - began > settings.slice_s:
                 return k - 1, False, memory
             _copy(now, reference)
-        n_R, n_L = numbers[k, SCREENED], numbers[k, SCREENED + 1]
-        if region == PAIR_BALL:
+        n_R, n_L = numbers[k, fields.SCREENED], numbers[k, fields.SCREENED + 1]
+        if region == fields.PAIR_BALL:
             n_R, n_L = _decide(C, C0, reference, margins[rows[1]], problem, settings, decided)
-        status = decided if region != NOTHING and n_R + n_L >= settings.few * n else nothing
+        status = decided if region != fields.NOTHING and n_R + n_L >= settings.few * n else nothing
         screen_s = seconds() - clock
         C1 = walk.ahead.C if k == 1 else grid[k - 2]
         good, epochs, rounds, touched, solve_s, certify_s, memory = _solve_point(
@@ -298,10 +272,11 @@ def face_walk(walk, memory, until):
         )
         if not good or not _no_worse(C, problem, points, k, rows, reference, settings.tol, now):
             return k - 1, True, memory
-        _note(now, float(n), now[COUNTS], now[COUNTS + 1], n_R, n_L, epochs, rounds, touched, screen_s, solve_s)
-        now[SECONDS + 2], now[NNZ] = certify_s, 0.0
+        at_ends = now[fields.COUNTS], now[fields.COUNTS + 1]
+        _note(now, float(n), *at_ends, n_R, n_L, epochs, rounds, touched, screen_s, solve_s)
+        now[fields.SECONDS + 2], now[fields.NNZ] = certify_s, 0.0
         for j in range(w.shape[1]):
-            now[NNZ] += w[k, j] != 0.0
+            now[fields.NNZ] += w[k, j] != 0.0
         _copy(now, numbers[k])
         until[k, 0], until[k, 1] = log.used[0], memory[1][-1][STEPS]
     return grid.size - 1, False, memory
@@ -309,10 +284,10 @@ def face_walk(walk, memory, until):
 
 def warm_up():
     one, marks = np.ones(2), np.ones(2, dtype=np.int8)
-    pairs, rows = np.full((4, 2), 0.1), np.zeros((2, len(FIELDS)))
-    problem = Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
-    points = Points(np.array([0.1, 0.2]), pairs, pairs.copy(), pairs.copy(), pairs.copy(), rows, marks.copy())
-    settings = Settings(1e-6, 1e-6, 9, PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
+    pairs, rows = np.full((4, 2), 0.1), np.zeros((2, len(fields.FIELDS)))
+    problem = fields.Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
+    points = fields.Points(np.array([0.1, 0.2]), pairs, pairs.copy(), pairs.copy(), pairs.copy(), rows, marks.copy())
+    settings = fields.Settings(1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
     how = descent.How(1e-6, 0.5, True, 9, 2, 1.0)
     log = descent.Log(np.zeros((40, 1), np.uint8), np.zeros(40), np.zeros(1, np.int64))
     ahead = Ahead(0.05, np.uint64(0), np.uint64(0), 6, 0.1)

@@ -1,10 +1,4 @@
-"""Certificates that read only the rows near their kinks, for a compiled walk.
-
-A row whose dual variable is exactly at the end that its margin asks for adds exactly 0 to the gap. It stays so while
-``w`` has moved less than the row's distance from its kink. Each row keeps its margin at its last reading, the *version*
-of ``w`` that this was for, and a *deadline*: the reading of an odometer of ``w``'s moves up to which the row has
-certainly not reached its kink (``deadlines``). Rows with a later deadline are not read. The others get a sharper test,
-which uses the straight way from their version to ``w``; what that cannot decide is read.
+"""Certificates that read only the rows near their kinks (``deadlines``), for a compiled walk.
 
 With a free intercept the best one for ``w`` is found among the rows that are read: the others stay on their sides.
 """
@@ -27,44 +21,9 @@ from screenpath.kernels.problem.box import (
 )
 from screenpath.kernels.rows.matrix import add, listed_products
 from screenpath.kernels.solve.newton import ALPHA, HI, LO, WHERE, T
-from screenpath.kernels.walk.compiled_types import (
-    COST,
-    ERROR,
-    GAP,
-    HIGH,
-    INTERCEPT,
-    LOW,
-    PRIMAL,
-    RESIDUE,
-    ROUNDING,
-    SHIFT,
-    SUM_ERROR,
-)
-from screenpath.kernels.walk.deadlines import (
-    BETWEEN,
-    ERROR_FLOOR,
-    ERROR_SLOPE,
-    LEAST,
-    LIMIT,
-    LINEAR,
-    LINEAR_ERROR,
-    MOVE,
-    ODOMETER,
-    OPEN,
-    OTHERS_L,
-    OTHERS_R,
-    RATIO,
-    REACH,
-    SIGNED,
-    SIGNED_ERROR,
-    SOLVED,
-    VERSIONS,
-    _ahead,
-    deadline,
-    look,
-    new_version,
-    put_off,
-)
+from screenpath.kernels.walk import compiled_types as fields
+from screenpath.kernels.walk import deadlines as of
+from screenpath.kernels.walk.deadlines import _ahead, deadline, look, new_version, put_off
 
 NEARBY = 0.3  # of the last step's move: rows that such a move brings to their kink are solved for
 SHRINK, GROW, TRIES = 0.5, 2.0, 18  # of how far a working set goes: from step to step, and while it has too few rows
@@ -89,14 +48,14 @@ def leave(problem, theta, count, ends, lazy):
     over all rows change by theirs.
     """
     state, values, signs = lazy.state, np.empty(2 * count), np.empty(2 * count, dtype=np.int8)
-    state[LINEAR], state[LINEAR_ERROR] = _linear(problem.c, theta, count, lazy)
+    state[of.LINEAR], state[of.LINEAR_ERROR] = _linear(problem.c, theta, count, lazy)
     for q in range(count):
         i = lazy.near[q]
         values[2 * q], values[2 * q + 1], signs[2 * q : 2 * q + 2] = theta[i], -lazy.held[q], problem.signs[i]
-        lazy.sides[i] = ends[i] if ends[i] != 0 else BETWEEN
+        lazy.sides[i] = ends[i] if ends[i] != 0 else of.BETWEEN
     moved, error = intercept.excess(values, signs)
-    state[SIGNED] += moved
-    state[SIGNED_ERROR] += error + UNIT * abs(state[SIGNED])
+    state[of.SIGNED] += moved
+    state[of.SIGNED_ERROR] += error + UNIT * abs(state[of.SIGNED])
 
 
 @kernel(inner=True)
@@ -107,15 +66,15 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
     by more than it is away from ``w``: else ``w`` would move too far. Returns how many rows, and how many were read.
     """
     read, (versions, _), state = 0, lazy.points.shape, lazy.state
-    if state[VERSIONS] + ROOM > versions:
+    if state[of.VERSIONS] + ROOM > versions:
         read = renew(X, problem, w, lazy)
     apart, able = 0.0, 0.0
     for j in range(w.size):
         apart += (w[j] - C * total[j]) ** 2
-    near, state[REACH] = 0, max(NEARBY * state[MOVE], SHRINK * state[REACH])
+    near, state[of.REACH] = 0, max(NEARBY * state[of.MOVE], SHRINK * state[of.REACH])
     for _ in range(TRIES):
         first = near
-        near, more = look(X, problem, w, state[REACH], state[REACH], first, lazy)
+        near, more = look(X, problem, w, state[of.REACH], state[of.REACH], first, lazy)
         enter(first, near, theta, lazy)
         read += more
         for q in range(first, near):
@@ -123,17 +82,17 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
             able += C * (problem.hi[i] - problem.lo[i]) * problem.norms[i]
         if near >= FEW * n_E + w.size and able >= ABLE * np.sqrt(apart):
             break
-        state[REACH] *= GROW
-    state[MOVE] = 0.0
+        state[of.REACH] *= GROW
+    state[of.MOVE] = 0.0
     return near, read
 
 
 @kernel(inner=True)
 def begin(ends, lazy):
     """Note the ends of all dual variables; the working set is empty. Returns the smallest size of a row."""
-    least = lazy.state[LEAST]
+    least = lazy.state[of.LEAST]
     for i in range(ends.size):
-        lazy.sides[i] = ends[i] if ends[i] != 0 else BETWEEN
+        lazy.sides[i] = ends[i] if ends[i] != 0 else of.BETWEEN
         least = min(least, lazy.sizes[i])
     return least
 
@@ -186,25 +145,23 @@ def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
         values[size + r], signs[size + r] = -lazy.held[r], problem.signs[j]
         keys[r], widths[r], norms[r] = signs[r] * own[r], hi[r] - lo[r], problem.norms[i]
         level += hi[r] - values[r] if signs[r] > 0 else values[r] - lo[r]
-    low, high = intercept.best_interval(
-        keys[:size], widths[:size], level, free.slack, likely[:0], np.empty((2, size))
-    )  # fmt: skip
+    low, high = intercept.best_interval(keys[:size], widths[:size], level, free.slack, likely[:0], np.empty((2, size)))
     middle = intercept.best_of(low, high)
-    now[INTERCEPT], now[LOW], now[HIGH] = b + middle, b + low, b + high
+    now[fields.INTERCEPT], now[fields.LOW], now[fields.HIGH] = b + middle, b + low, b + high
     for r in range(size):
         own[r] -= signs[r] * middle
         t[r], likely[at(n)] = own[r], r
         n += (lo[r] < values[r]) & (values[r] < hi[r])
-    before = lazy.state[SIGNED], lazy.state[SIGNED_ERROR]
-    residue, fall, rise, moved, left = intercept.balance_from(
+    before = lazy.state[of.SIGNED], lazy.state[of.SIGNED_ERROR]
+    residue, fall, rise, moved, left = intercept.balance(
         before, values, t, lo, hi, signs, free.largest, likely[:n], True
     )  # fmt: skip
     for r in range(size):
         theta[where[r]] = values[r]
-    slope, floor = intercept.form_errors(w, now[INTERCEPT], problem.bounds)
-    floor += SOLVED * (abs(b) + lazy.most)
-    now[SHIFT], now[COST] = intercept.residue_costs(residue, fall, rise, norms, t, slope, floor)
-    now[RESIDUE] = residue * (1.0 + 8.0 * UNIT)
+    slope, floor = intercept.form_errors(w, now[fields.INTERCEPT], problem.bounds)
+    floor += of.SOLVED * (abs(b) + lazy.most)
+    now[fields.SHIFT], now[fields.COST] = intercept.residue_costs(residue, fall, rise, norms, t, slope, floor)
+    now[fields.RESIDUE] = residue * (1.0 + 8.0 * UNIT)
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
@@ -220,10 +177,11 @@ def certify(X, problem, C, w, theta, total, count, room, lazy, now):
     Returns ``near``, ``read``: see :func:`look`: rows that a further solve should add to the working set follow those
     of it; ``best``: whether the intercept is the best one of all rows.
     """
-    c, lo, hi, norms, bounds, b = problem.c, problem.lo, problem.hi, problem.norms, problem.bounds, now[INTERCEPT]
+    c, lo, hi, norms, bounds = problem.c, problem.lo, problem.hi, problem.norms, problem.bounds
+    b = now[fields.INTERCEPT]
     version, move = new_version(w, b, problem, lazy)
-    lazy.state[MOVE] += move
-    slope, floor = lazy.facts[version, ERROR_SLOPE], lazy.facts[version, ERROR_FLOOR]
+    lazy.state[of.MOVE] += move
+    slope, floor = lazy.facts[version, of.ERROR_SLOPE], lazy.facts[version, of.ERROR_FLOOR]
     plain, slack, inner, w_sq, total_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     for r in range(count):
         i, t = at(room.lists[WHERE, r]), room.vectors[T, r]
@@ -233,10 +191,10 @@ def certify(X, problem, C, w, theta, total, count, room, lazy, now):
         lazy.margins[i], lazy.version[i] = c[i] - t - problem.signs[i] * b, version
         side = 1.0 if t > 0.0 else -1.0
         right = theta[i] == (hi[i] if t > 0.0 else lo[i])
-        ahead = _ahead(i, side, c[i], problem.signs[i], norms[i], lazy) if right else OPEN
+        ahead = _ahead(i, side, c[i], problem.signs[i], norms[i], lazy) if right else of.OPEN
         put_off(i, deadline(ahead, lazy.state), lazy)
-    half, best, free = 0.5 * (now[HIGH] - now[LOW]), True, lazy.mean.size > 0
-    near, read = look(X, problem, w, half, max(half, CLOSE * lazy.state[MOVE]), count, lazy)
+    half, best, free = 0.5 * (now[fields.HIGH] - now[fields.LOW]), True, lazy.mean.size > 0
+    near, read = look(X, problem, w, half, max(half, CLOSE * lazy.state[of.MOVE]), count, lazy)
     for q in range(count, near):
         i = at(lazy.near[q])
         form = lazy.margins[i] + problem.signs[i] * b
@@ -248,19 +206,20 @@ def certify(X, problem, C, w, theta, total, count, room, lazy, now):
         inner, w_sq, total_sq = inner + w[j] * total[j], w_sq + w[j] * w[j], total_sq + total[j] * total[j]
     xi = max(ell - inner + plain, 0.0)
     size_w, size_v = np.sqrt(w_sq) + bounds[HIDDEN], np.sqrt(total_sq) + bounds[HIDDEN]
-    off = size_w * (now[SUM_ERROR] + bounds[HIDDEN] + bounds[SLOPE] * bounds[ALL_NORMS])
+    off = size_w * (now[fields.SUM_ERROR] + bounds[HIDDEN] + bounds[SLOPE] * bounds[ALL_NORMS])
     off += bounds[FEATURE_SUM] * size_w * size_v + (slack - plain) + (bounds[ROW_SUM] + 8.0 * UNIT) * slack
     off += ell_error + (bounds[SLOPE] + 8.0 * UNIT) * bounds[ALL_KINKS] + bounds[KINK] * bounds[ALL_ONES]
-    off += abs(b) * (now[RESIDUE] + bounds[SLOPE] * bounds[ALL_ONES])
+    off += abs(b) * (now[fields.RESIDUE] + bounds[SLOPE] * bounds[ALL_ONES])
     off = (off + 8.0 * UNIT * (abs(ell) + abs(inner))) * (1.0 + 4.0 * bounds[FEATURE_SUM])
     found_ = box.box_objectives(
-        C, w, total, now[SUM_ERROR] + now[SHIFT], xi, ell, plain, slack + now[COST], slope, floor, bounds
-    )
+        C, w, total, now[fields.SUM_ERROR] + now[fields.SHIFT], xi, ell, plain, slack + now[fields.COST], slope, floor,
+        bounds,
+    )  # fmt: skip
     now[0], now[1], now[2], now[3], now[4], now[5], now[6], now[7], now[8], now[9], now[10] = found_
-    now[ERROR] = 2.0 * off + now[COST] + now[RESIDUE] * lazy.most
-    now[PRIMAL + 1] = (bounds[FEATURE_SUM] * w_sq + C * off) * (1.0 + 8.0 * UNIT)
-    now[GAP] += 4.0 * C * bounds[SLOPE] * off
-    now[ROUNDING] += 4.0 * C * bounds[SLOPE] * off
+    now[fields.ERROR] = 2.0 * off + now[fields.COST] + now[fields.RESIDUE] * lazy.most
+    now[fields.PRIMAL + 1] = (bounds[FEATURE_SUM] * w_sq + C * off) * (1.0 + 8.0 * UNIT)
+    now[fields.GAP] += 4.0 * C * bounds[SLOPE] * off
+    now[fields.ROUNDING] += 4.0 * C * bounds[SLOPE] * off
     return near, read, best
 
 
@@ -272,8 +231,8 @@ def _linear(c, theta, count, lazy):
         i = at(lazy.near[q])
         moved += c[i] * (theta[i] - lazy.held[q])
         size += abs(c[i]) * (abs(theta[i]) + abs(lazy.held[q]))
-    linear = lazy.state[LINEAR] + moved
-    return linear, lazy.state[LINEAR_ERROR] + box.relative_error(count + 4.0) * size + 2.0 * UNIT * abs(linear)
+    linear = lazy.state[of.LINEAR] + moved
+    return linear, lazy.state[of.LINEAR_ERROR] + box.relative_error(count + 4.0) * size + 2.0 * UNIT * abs(linear)
 
 
 @kernel(inner=True)
@@ -286,8 +245,8 @@ def levered(X, problem, C, ball, residue, theta, near, lazy):
     ``t_v = sum v_i t_i``, an optimal form ``x.w + b`` differs from the present one by at most ``reach ||x - mu|| +
     |t_v| + r^2 / (C kappa)``: the lever of ``regions.lever``, not as wide as ``r ||x - mu|| + r^2 / (C kappa)``.
     """
-    bounds, d, now = problem.bounds, lazy.units.size, int(lazy.state[VERSIONS]) - 1
-    b, slope, floor = lazy.points[now, d], lazy.facts[now, ERROR_SLOPE], lazy.facts[now, ERROR_FLOOR]
+    bounds, d, now = problem.bounds, lazy.units.size, int(lazy.state[of.VERSIONS]) - 1
+    b, slope, floor = lazy.points[now, d], lazy.facts[now, of.ERROR_SLOPE], lazy.facts[now, of.ERROR_FLOOR]
     center, total, apart, size, count = np.zeros(d), 0.0, 0.0, 0.0, 0
     for q in range(near):
         i = lazy.near[q]
@@ -315,25 +274,22 @@ def decided(reach, more, bounds, lazy):
     """Return how many rows are on one side wherever their form changes by at most ``reach`` times their length, which
     ``ratios`` are of, and by ``more`` times the smallest size: at either end.
     """
-    n_R, n_L, odometer = 0.0, 0.0, lazy.state[ODOMETER]
-    others = lazy.state[LIMIT] - odometer > reach * (1.0 + 4.0 * bounds[PRODUCT]) * lazy.state[RATIO] + more
+    n_R, n_L, odometer = 0.0, 0.0, lazy.state[of.ODOMETER]
+    others = lazy.state[of.LIMIT] - odometer > reach * (1.0 + 4.0 * bounds[PRODUCT]) * lazy.state[of.RATIO] + more
     deadlines, ratios, sides = lazy.deadlines, lazy.ratios, lazy.sides
     reach *= 1.0 + 4.0 * bounds[PRODUCT]
     for i in range(at(ratios.size)):
         past = deadlines[i] - odometer > reach * ratios[i] + more
         n_R += 1.0 if past & (sides[i] < 0) else 0.0
         n_L += 1.0 if past & (sides[i] > 0) else 0.0
-    return n_R + others * lazy.state[OTHERS_R], n_L + others * lazy.state[OTHERS_L]
+    return n_R + others * lazy.state[of.OTHERS_R], n_L + others * lazy.state[of.OTHERS_L]
 
 
 @kernel
 def renew(X, problem, w, lazy):
-    """Make room for versions: forget those of no row, and those of the older half by reading their rows.
-
-    Returns the rows read.
-    """
+    """Make room for versions: forget those of no row, and read the rows of the older half; return how many."""
     read, state, n, found, values = 0, lazy.state, lazy.margins.size, lazy.found, lazy.values
-    last = int(state[VERSIONS]) - 1
+    last = int(state[of.VERSIONS]) - 1
     used = np.zeros(last + 1, dtype=np.int32)
     for i in range(n):
         used[lazy.version[i]] = 1
@@ -363,5 +319,5 @@ def renew(X, problem, w, lazy):
             used[r], kept = kept, kept + 1
     for i in range(n):
         lazy.version[i] = used[lazy.version[i]]
-    state[VERSIONS] = kept
+    state[of.VERSIONS] = kept
     return read
