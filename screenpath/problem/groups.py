@@ -36,14 +36,8 @@ LARGEST = 300  # features of a group up to which its spectral norm is computed: 
 class Groups:
     """Groups of features with their weights in the penalty, and its share of the L1 norm.
 
-    Parameters
-    ----------
-    of : ndarray of int64 of shape (d,)
-        Number of each feature's group, 0 .. k - 1, each of which has a feature.
-    weights : ndarray of shape (k,)
-        ``p_g > 0``.
-    share : float
-        ``tau``, at least 0 and below 1.
+    ``of`` (int64 of shape (d,)): number of each feature's group, 0 .. k - 1, each of which has a feature. ``weights``
+    (shape (k,)): ``p_g > 0``. ``share``: ``tau``, at least 0 and below 1.
     """
 
     def __init__(self, of: np.ndarray, weights: np.ndarray, share: float):

@@ -33,17 +33,9 @@ UPDATES = 5  # of a sum over rows, as which a move to the next level counts: two
 class Levels(Family):
     """The box models of all levels of a loss.
 
-    Parameters
-    ----------
-    model : callable
-        ``model(**level, **known) -> BoxModel``; ``known`` may have what does not depend on the level.
-    name : str
-        Of the level, as the step table has it.
-    C : float
-    boxes : bool
-        Whether boxes depend on the level, as those of quantiles do; else kinks do.
-    first : float
-        A level.
+    ``model``: ``model(**level, **known) -> BoxModel``; ``known`` may have what does not depend on the level. ``name``:
+    of the level, as the step table has it. ``boxes``: whether boxes depend on the level, as those of quantiles do; else
+    kinks do. ``first``: a level.
     """
 
     def __init__(self, model: Callable, name: str, C: float, boxes: bool, first: float):

@@ -26,13 +26,8 @@ NEAR = 1.0 - 1e-9  # of epsilon, for rounding in whoever looks again; a paramete
 class PlaneGrid:
     """Pairs (alpha, beta) of rows of falling alpha, whose beta falls.
 
-    Parameters
-    ----------
-    model : problem.sparse.SparseModel
-    alphas, betas : tuple of float
-        Largest and smallest.
-    epsilon : float
-        Guaranteed relative gap; the path's own tolerance has to be smaller.
+    ``alphas``, ``betas``: largest and smallest. ``epsilon``: guaranteed relative gap; the path's own tolerance has to
+    be smaller.
     """
 
     grows = True  # with the walk

@@ -42,10 +42,7 @@ TRIES = 3  # corrections of a signed sum: the first leaves its rounding
 class FreeSparseModel(SparseModel):
     """A sparse SVM of two classes with a free intercept; parameters as of :class:`SparseModel`.
 
-    Raises
-    ------
-    UsageError
-        If all samples that count are of one class; a regression has none.
+    A UsageError is raised if all samples that count are of one class; a regression has none.
     """
 
     intercept = True

@@ -41,10 +41,7 @@ class SentCertificate:
 class SparseGrid(Family):
     """The models of all ``beta``, over pairs ``(alpha, beta)``.
 
-    Parameters
-    ----------
-    base : SparseModel
-        The data at any ``beta``.
+    ``base``: the data at any ``beta``.
     """
 
     def __init__(self, base: SparseModel):
