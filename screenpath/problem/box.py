@@ -247,9 +247,7 @@ class BoxModel(RegionModel, Resumable):
         return self.margins(self.weighted_sum(theta))
 
     def range_of(self, slope: np.ndarray) -> float:
-        """Return the largest C up to which no ``c_i - C slope_i`` changes its sign; only slopes with the sign of c_i
-        can, and only those of rows that have weight.
-        """
+        """Return the largest C up to which no ``c_i - C slope_i`` of a row with weight changes its sign."""
         self._closed_until = kernels.box_range(self.c, np.where(self.lo < self.hi, slope, 0.0))
         return self._closed_until
 

@@ -19,12 +19,7 @@ from screenpath.rows.memory import sum_blocks
 
 
 def bounds(model) -> np.ndarray:
-    """Return the bounds in the order of ``kernels.problem.box``.
-
-    ``model`` needs its rows, boxes, kinks and norms.
-
-    A DataError is raised if the squared norm of a row overflows, or the sum of the losses at 0.
-    """
+    """Return the bounds in the order of ``kernels.problem.box``; a DataError if norms or the losses at 0 overflow."""
     n, d, largest = model.size, model.rows.d, np.maximum(np.abs(model.lo), np.abs(model.hi))
     widths, ones = model.hi - model.lo, float(largest.sum())
     blocks = sum_blocks(model.rows.n, model.rows.size, d)

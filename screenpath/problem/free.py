@@ -179,9 +179,7 @@ class FreeIntercept(BoxModel):
     # -- screening -----------------------------------------------------------------------------------------------
 
     def screen(self, region) -> Screened:
-        """Decide by balls and their levers, or by any region through the best intercepts of its points; a pass over the
-        data for each centre that needs one.
-        """
+        """Decide by balls and levers, or any region by its points' best intercepts; a pass for each new centre."""
         if not isinstance(region, LeverBall | LeverPencil):
             return self.screened(self._by_interval(region))
         if isinstance(region, LeverPencil):

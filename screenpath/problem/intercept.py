@@ -94,10 +94,7 @@ def balanced(theta, t, lo, hi, signs, largest: float, likely=NONE) -> Balanced:
 
 
 def balanced_to(theta, t, lo, hi, signs, rest: float) -> np.ndarray:
-    """Return a point of the box whose signed sum is ``rest`` up to rounding, or the nearest that the box allows.
-
-    Parameters as of :func:`balanced`; returns the argument itself if nothing has to be moved.
-    """
+    """Return a point of the box with signed sum ``rest``, or the nearest: the argument itself if nothing moves."""
     moved, size = theta, float(np.abs(theta).sum())
     for _ in range(kernels.TRIES):
         found = kernels.excess(moved, signs)[0] - rest

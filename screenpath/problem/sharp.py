@@ -47,9 +47,7 @@ def sharpened(model, certificate, tol: float):
 
 
 def recomputed(model, certificate, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``c - g.w`` of some rows, with a free intercept less its part, in twice the precision; and error bounds,
-    before the rounding of the difference.
-    """
+    """Return ``c - g.w`` (less a free intercept) of rows in twice the precision, and errors before its rounding."""
     w, (kinks, rest), t = certificate.point.vector, model.kinks_of(certificate), np.empty(index.size)
     rest = rest[index]
     for start in range(0, index.size, CHUNK):

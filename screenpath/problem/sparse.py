@@ -166,10 +166,7 @@ class SparseModel(SparseSums):
         return NO_INTERCEPT
 
     def answers(self, inside: np.ndarray) -> np.ndarray:
-        """Return what a free intercept can add to the rows of the dual variables ``inside``, shape (0 or 1, k).
-
-        The line has length 1, where a row counts with the root of its sample's weight.
-        """
+        """Return unit lines, shape (0 or 1, k), by which a free intercept answers; rows count with roots of weights."""
         return np.empty((0, inside.size))
 
     def balance(self, scores: np.ndarray, theta: np.ndarray) -> bool:
@@ -413,10 +410,7 @@ class SparseModel(SparseSums):
         return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start's dual point is still optimal at ``alpha`` (or ``w = 0`` is, for any ``alpha``).
-
-        With the squared hinge, and of a regression, only the latter can be.
-        """
+        """Tell whether the start is optimal at ``alpha``: its dual point (of a hinge), or ``w = 0`` for any."""
         if reference.theta is not self.top:
             return False
         top = self._top()[0]

@@ -51,10 +51,7 @@ def parse_group_rule(text: str) -> GroupScreening:
 
 
 def screen_groups(model, at: SparseScreened, point, alpha: float, what: tuple, paper: bool = True) -> SparseScreened:
-    """Add decisions at ``alpha`` from a certified pair to others, with which the pair agrees.
-
-    ``what``: whether samples and features are decided; without ``paper`` only by the balls of the gap.
-    """
+    """Add decisions on samples and features (``what``) by a pair that agrees; without ``paper`` by gap balls alone."""
     at, record = at.copy(), []
     if alpha == 0.0:
         at.record = np.array([[-1, _at_zero(model, at, point)]] if what[1] else []).reshape(-1, 2)

@@ -56,9 +56,7 @@ class VariationalInequality(StaticRule):
 
 
 def gap_ball(reference) -> Ball:
-    """Return the ball of a certified pair at its own parameter: around ``theta`` with ``r^2 = 2 gap / lambda^2``, or
-    the one halfway to the residuals if that is smaller.
-    """
+    """Return a pair's ball at its parameter: around ``theta``, ``r^2 = 2 gap / lambda^2``, or halfway if smaller."""
     theta, products, lam, scale = reference.theta, reference.products, reference.lam, reference.scale
     square, radius = inner(theta, theta), math.sqrt(2.0 * reference.theta_gap) / lam
     if scale > 0.0:

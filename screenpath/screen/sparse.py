@@ -291,10 +291,7 @@ def _tightened(model, at: SparseScreened, point, alpha: float) -> np.ndarray:
 
 
 def could_be_read(model, ref, at, regions: kernels.Regions, what: tuple) -> np.ndarray:
-    """Return a mark of the features whose columns SIFS may read, bool of shape (classes * d,).
-
-    ``at`` has the decisions on entry; ``what`` is as in ``kernels.screen.sifs.sifs``.
-    """
+    """Mark features whose columns SIFS may read, bool of shape (classes * d,); ``what`` is that of SIFS."""
     samples, features, features_first = what
     kept = at.keep != 0
     if not features:

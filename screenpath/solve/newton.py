@@ -17,6 +17,7 @@ import numpy as np
 from screenpath.kernels.problem import box
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import Matrix, listed_products, matrix_of
+from screenpath.kernels.solve import margins as places
 from screenpath.kernels.solve import newton as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.problem.reduced import Reduced
@@ -40,16 +41,16 @@ class Newton(Solver):
         more = 0 if free is None else 1
         w, v = np.append(r.start_w, np.zeros(more)), np.append(r.start_sum, np.zeros(more))
         stored, where, signs = r.stored()
-        X, room = matrix_of(stored), kernels.workspace(k, d + more, r.sparse)
-        team = Team(kernels.table_of(1, 0 if r.sparse else d + more), make_board(1), 0)
+        X, room = matrix_of(stored), places.workspace(k, d + more, r.sparse)
+        team = Team(places.table_of(1, 0 if r.sparse else d + more), make_board(1), 0)
         vectors, lists, margins = room.vectors, room.lists, r.start_margins
         for row, values in zip(vectors, (r.c, r.lo, r.hi, r.norms, r.start_alpha), strict=False):
             row[:] = values
-        lists[kernels.WHERE], room.marks[kernels.SIGNS] = where, signs
+        lists[places.WHERE], room.marks[places.SIGNS] = where, signs
         norms, b, near = r.norms, 0.0 if free is None else free.intercept, free is None
         iterations, touched, errors, progress = 0, 0, r.errors, Progress(STALLS)
         while True:
-            vectors[kernels.T], lists[kernels.ALIVE] = r.c - margins - b * signs, np.arange(k)
+            vectors[places.T], lists[places.ALIVE] = r.c - margins - b * signs, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
             how = kernels.How(tol, limit, dynamic, errors)
             if free is None:
@@ -58,7 +59,7 @@ class Newton(Solver):
             else:
                 from screenpath.kernels.solve.multiplier import minimise_free  # other paths start up without it
 
-                vectors[kernels.NORMS], count = norms, k
+                vectors[places.NORMS], count = norms, k
                 done, work, gap, primal, b, converged, _ = minimise_free(
                     X, k, r.offset, free.rest, b, free.typical, v, w, how, room, team
                 )
@@ -70,7 +71,7 @@ class Newton(Solver):
                 break
             if not near:
                 (X, mean), where, near = _around_mean(X, where, d), np.arange(k), True
-                b, lists[kernels.WHERE] = b + float(mean @ w[:d]), where
+                b, lists[places.WHERE] = b + float(mean @ w[:d]), where
                 norms = _norms(X, k) * (1.0 + ROUNDING)
             margins = np.empty(k)
             listed_products(X, where, w[:d], margins)
@@ -80,7 +81,7 @@ class Newton(Solver):
             moved = box.moved_by(float(work), np.linalg.norm(w[:d]), apart, widths)
             errors = errors._replace(total=errors.total + float(moved))  # the next call goes on with ``v``
         # What the ball of a problem with a penalised intercept has fixed there is nothing about this one.
-        alpha, alive = vectors[kernels.ALPHA].copy(), np.arange(k) if free else lists[kernels.ALIVE, :count].copy()
+        alpha, alive = vectors[places.ALPHA].copy(), np.arange(k) if free else lists[places.ALIVE, :count].copy()
 
         def decided() -> np.ndarray:
             status = np.where(alpha <= r.lo, -1, 1).astype(np.int8)
@@ -91,10 +92,7 @@ class Newton(Solver):
 
 
 def _around_mean(X: Matrix, where: np.ndarray, d: int) -> tuple[Matrix, np.ndarray]:
-    """Return a copy of rows less a vector, and that vector: their mean, of sparse rows where most have an entry.
-
-    Any vector that is added to all rows is one of the intercept; far from the origin much cancels without it.
-    """
+    """Return a copy of rows less their mean, a part of the intercept, and it; of sparse rows where most are not 0."""
     if not X.sparse:
         rows = X.dense[where]
         mean = rows.mean(axis=0)

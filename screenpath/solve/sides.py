@@ -158,9 +158,7 @@ def _between_steps(first: tuple, second: tuple) -> tuple[np.ndarray, np.ndarray]
 
 
 def _open(e0, e1, bend) -> tuple[np.ndarray, np.ndarray]:
-    """Return the closed interval of ``s`` in [0, 1] on which ``(1 - s) e0 + s e1 + s (1 - s) bend`` may not be below 0;
-    its start is above its end where there is none.
-    """
+    """Return the ``s`` from where to where ``(1 - s) e0 + s e1 + s (1 - s) bend`` may be >= 0, start > end if none."""
     unknown = ~np.isfinite(e0 + e1)
     e0, e1 = np.where(unknown, 1.0, e0), np.where(unknown, 1.0, e1)
     size = np.maximum(np.maximum(np.abs(e0), np.abs(e1)), np.abs(bend))

@@ -41,11 +41,7 @@ class SparseNewton(Solver):
     name = "newton"
 
     def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve a reduced problem; ``alpha`` of the solution is None: the certificate computes the dual point
-        ``theta(w)``.
-
-        With the exact hinge and at ``alpha = 0`` see :func:`screenpath.solve.sharp.continued`.
-        """
+        """Solve without ``alpha``; the exact hinge and ``alpha = 0`` are for :func:`solve.sharp.continued`."""
         if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)

@@ -65,9 +65,7 @@ class Without:
         return math.fsum(products) + changed - square, error
 
     def room(self, e: np.ndarray, up: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far dual variables ``e`` are from an end of their boxes without each row, and how far their rows
-        are from their kinks at most, shape (n, e.size).
-        """
+        """Return how far dual variables ``e`` are from ends, and rows from kinks at most, without each row."""
         of, n = self.of, self.of.model.rows.n
         values = self.total[e % n] + self.changes.tocsc()[:, e % n].toarray()
         room = of.high[e] - values if up else values - of.low[e]
@@ -80,9 +78,7 @@ class Without:
 
 
 def between(first: Without, second: Without) -> tuple[np.ndarray, np.ndarray]:
-    """Return between which numbers the forms of all best models without each row are, for every C of two steps and
-    between them; infinite where nothing is proven.
-    """
+    """Return bounds of the forms of all best models without each row, for every C of two steps; inf if unproven."""
     moved = np.linalg.norm(second.w - first.w, axis=1) * (1.0 - 1e-12)
     moved -= 1e-14 * (np.linalg.norm(first.w, axis=1) + np.linalg.norm(second.w, axis=1))
     fall = (first.losses + first.losses_error + first.gap) / first.C - (second.losses - second.losses_error) / second.C

@@ -25,7 +25,7 @@ from screenpath.kernels.compilation import clock
 from screenpath.kernels.problem.partition import ROWS
 from screenpath.kernels.rows.barrier import Team, can_share, leave, make_board
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.kernels.solve import newton
+from screenpath.kernels.solve.margins import table_of, workspace
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
 from screenpath.numbers.rounding import DIGITS, meets
@@ -221,9 +221,7 @@ class CompiledWalk:
         return start.unread, start
 
     def _again(self, reference, rank: int, count: int):
-        """Return what is known of the rows after so many steps, which are walked once more: a call keeps what it knows
-        after its last step, and hardly any other is asked for.
-        """
+        """Return what is known of the rows after so many steps, by walking them once more: it is seldom asked for."""
         again, touched, end = copy(self), self.model.rows.touched, rank + count
         while rank < end:
             _, certificates = again.points(reference, rank, end - rank)
@@ -314,8 +312,8 @@ class CompiledWalk:
 
 def make_workspace(n: int, d: int, sparse: bool, blocks: int, more: int) -> tuple:
     """Return work space for a call, shared by walks of several classes; ``more`` are columns that a solver adds."""
-    room, sums = newton.workspace(n, d + more, sparse), np.empty((2, blocks, d))
-    table = newton.table_of(max(blocks, -(-n // ROWS)), 0 if sparse else d + more)
+    room, sums = workspace(n, d + more, sparse), np.empty((2, blocks, d))
+    table = table_of(max(blocks, -(-n // ROWS)), 0 if sparse else d + more)
     return kernels.Changes(np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n), sums), room, table
 
 

@@ -20,10 +20,7 @@ STEPS = 4  # on the face, for which a log has room at each point: a stretch ends
 
 
 class FaceWalk(CompiledWalk):
-    """Walks the steps of one grid, on sparse rows and by one thread; parameters as of :class:`CompiledWalk`.
-
-    ``again`` has the most solves of a step, and the factor of the target from one to the next.
-    """
+    """Walks a grid on sparse rows by one thread; ``again``: most solves of a step, and factor of its target."""
 
     solver, room, digits = FaceDescent.name, 1, 0.0
 

@@ -74,22 +74,12 @@ def batches(
 ):  # fmt: skip
     """Walk a grid and yield the steps and certificates of one or more parameters at once.
 
-    Parameters
-    ----------
-    grid : sequence or EpsilonGrid
-        Parameters in the order of the walk; an :class:`screenpath.problem.grid.EpsilonGrid` grows with it.
-    reference : Certificate, optional
-        Certificate of the step before ``grid[first]``: a resumed path continues with the same numbers.
-    first : int, default 0
-        Steps before it are done already.
-    begun : Certificate, optional
-        At ``grid[first]``: of the pair that an earlier walk had reached there, from which its solver continues.
+    The parameters of ``grid`` are in the order of the walk; an :class:`EpsilonGrid` grows with it. Steps before
+    ``first`` are done: ``reference`` is the certificate of the last, with which a resumed path continues with the same
+    numbers. ``begun``: a certificate at ``grid[first]``, of a pair that an earlier walk had reached, to continue from.
 
-    Yields
-    ------
-    found : list of Step, or Stretch
-    certificates : list of Certificate or None
-        Of the pairs that the steps report, the last of which is the next step's reference.
+    Yields a list of Step, or a Stretch, and a list of the certificates of the pairs that these report, or None; the
+    last is the next step's reference.
     """
     grid, before = as_grid(grid), steps.bytes_of(model.rows)
     model.rows.spares = not (options.certificates or screening.counts_all)
@@ -194,17 +184,10 @@ class Audit:
     not overlap, one of them is wrong and the step counts as unsafe as well. If the audit's solve does not reach the
     tolerance of the path, finding nothing proves nothing: the count is None.
 
-    Parameters
-    ----------
-    solver : solver
-        Any solver; it is run with the dynamic rule off.
-    options : PathOptions
-        Tolerance and limits of the path that is audited.
-    contradicted : callable, optional
-        ``contradicted(model, accurate, parameter, decided) -> int`` for models other than the box models.
-    known : dict, optional
-        Solutions of other audits, used and added to: those of several rules on the same grid solve a point once. By the
-        number of the call and its parameters: classes, and problems of several betas, share values of one.
+    Any ``solver`` is run, with the dynamic rule off; ``options`` are those of the path that is audited. Models other
+    than the box models bring ``contradicted(model, accurate, parameter, decided) -> int``. ``known`` are solutions of
+    other audits, used and added to: those of several rules on the same grid solve a point once. By the number of the
+    call and its parameters: classes, and problems of several betas, share values of one.
     """
 
     def __init__(self, solver, options: PathOptions, contradicted=contradicted, known: dict | None = None):

@@ -7,7 +7,8 @@ from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import margins as kernels
-from screenpath.kernels.solve.newton import How, minimise, table_of
+from screenpath.kernels.solve.margins import table_of
+from screenpath.kernels.solve.newton import How, minimise
 from tests.width import wide
 
 NOTHING = Errors(1e-12, 1e-15, 0.0, 0.0)

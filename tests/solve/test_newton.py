@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
-from screenpath.kernels.solve import newton as kernels
+from screenpath.kernels.solve import margins as kernels
 from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget
 from screenpath.solve.face import FaceDescent

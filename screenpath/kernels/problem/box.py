@@ -408,7 +408,6 @@ def warm_up():
     moved_by(1.0, 1.0, 1.0, 1.0)
     radius_around(1.0, 1.0, 1.0, 1.0, 1.0, 2, 1.0, errors)
     product_errors(a, bounds)
-    box_terms(a, a, a, a, a, a, 0.0, 0.0, 0, 2)
     box_sums(a, a, a, a, a, a, 0.0, 0.0)
     box_certificate(1.0, a, a, a, 0.0, a, a, a, a, a, bounds)
     box_objectives(1.0, a, a, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, bounds)

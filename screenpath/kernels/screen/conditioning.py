@@ -119,9 +119,7 @@ def keep_columns(columns, n, w, keep, live, pending, twice, scores, row_part, kn
 
 @kernel(forceinline=True)
 def from_centres(t, samples, theta, parts, status):
-    """Return a screened dual variable's weight, and its distance from the centres of both balls; ``parts`` are those of
-    the first one (``sifs_types.Regions``).
-    """
+    """Return a screened dual variable's weight, and its distance from both balls' centres, ``parts`` of the first."""
     i = t % samples.n
     value = samples.high if status[t] > 0 else samples.low
     return samples.weights[i], value - parts[0] * samples.kinks[i] - parts[1] * theta[t], value - theta[t]

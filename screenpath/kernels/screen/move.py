@@ -196,10 +196,7 @@ def decide_moved(view, u, limits, signs, move, means, sigma, worth, keep):
 
 @kernel
 def stretch(scores, samples, status, square, size, most):
-    """Return the multiple of the weights, from 1 to ``most``, with the smallest objective, within a thousandth.
-
-    ``scores`` are those of the weights, ``square`` is ``alpha ||w||^2`` and ``size`` is ``beta ||w||_1``.
-    """
+    """Return the multiple of the weights, from 1 to ``most``, of the least objective, within a thousandth."""
     labels, weights, n, classes, gamma, kinks, least, largest = samples
     low, high = 1.0, most
     for _ in range(10):

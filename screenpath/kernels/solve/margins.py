@@ -64,9 +64,7 @@ def table_of(blocks, d):
 
 @kernel(forceinline=True, leaf=True)
 def sizes(vectors, k, sparse, team):
-    """Return the mean squared norm of the rows, ``sum (hi - lo) norms``, to which rounding is relative, and how many
-    are between their ends; note that no margin has changed.
-    """
+    """Return the rows' mean squared norm, ``sum (hi - lo) norms``, and how many are free; note unchanged margins."""
     rows = step_of(k, sparse)
     first, last, blocks = share(team, k, rows)
     out, total, widths, free = team.table[half(team)], 0.0, 0.0, 0.0

@@ -14,21 +14,8 @@ from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import alone
 from screenpath.kernels.rows.matrix import add, dot, matrix_of
 from screenpath.kernels.rows.unowned import unowned
-from screenpath.kernels.solve.newton import (
-    ALIVE,
-    ALPHA,
-    HI,
-    LO,
-    NORMS,
-    SIGNS,
-    WHERE,
-    C,
-    How,
-    T,
-    minimise,
-    table_of,
-    workspace,
-)
+from screenpath.kernels.solve.margins import ALIVE, ALPHA, HI, LO, NORMS, SIGNS, WHERE, C, T, table_of, workspace
+from screenpath.kernels.solve.newton import How, minimise
 
 RHO, FIRST = 4.0, 100.0  # times the square of a typical distance; where w is 0, and the intercept not much of a guess
 TIED = 1e6  # and none at all, most rows being at their kink, as those of a larger class are

@@ -29,27 +29,7 @@ from screenpath.kernels.rows.newton_system import DIRECT, GRAM, inner
 from screenpath.kernels.rows.unowned import unowned
 from screenpath.kernels.solve import margins
 from screenpath.kernels.solve import working_set as set_of
-from screenpath.kernels.solve.margins import (
-    ALIVE,
-    ALPHA,
-    CHOSEN,
-    DUE,
-    HI,
-    INSIDE,
-    KEPT,
-    LO,
-    NEAR,
-    NORMS,
-    SHARP,
-    SIGNS,
-    WHERE,
-    C,
-    T,
-    U,
-    best_share,
-    table_of,
-    workspace,
-)
+from screenpath.kernels.solve.margins import ALIVE, ALPHA, CHOSEN, HI, LO, NEAR, NORMS, SIGNS, WHERE, C, T
 from screenpath.kernels.solve.working_set import SCALARS, solve_near, step_of
 
 ZONE = 4  # the first sigma leaves about this many rows per feature unclipped
@@ -124,9 +104,9 @@ def _part(X, reach, odometer, rounding, border, times, bias, room, start, stop, 
     """
     vectors, lists = room.vectors, room.lists
     c, lo, hi = vectors[C], vectors[LO], vectors[HI]
-    norms, t, alpha, u, due = vectors[NORMS], vectors[T], vectors[ALPHA], vectors[U], vectors[DUE]
+    norms, t, alpha, u, due = vectors[NORMS], vectors[T], vectors[ALPHA], vectors[margins.U], vectors[margins.DUE]
     alive, where, signs = lists[ALIVE], lists[WHERE], room.marks[SIGNS]
-    kept, near, moved = lists[KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
+    kept, near, moved = lists[margins.KEPT], lists[CHOSEN], lists[NEAR]  # the last of which is filled later
     n_kept, n_near, n_moved, known, linear = start, start, start, 0.0, 0.0
     for r in range(at(start), at(stop)):  # no branches: nobody could predict them
         i = at(alive[r])
@@ -177,7 +157,7 @@ def _part_all(X, reach, odometer, rounding, border, times, bias, count, v, room,
         if first <= b < last:
             s = b * rows
             for r in range(n_kept):  # element by element: assignments of slices compile for seconds
-                lists[ALIVE, kept + r] = lists[KEPT, s + r]
+                lists[ALIVE, kept + r] = lists[margins.KEPT, s + r]
             for r in range(n_near):
                 lists[NEAR, n + r] = lists[CHOSEN, s + r]
             _gather(X, lists[NEAR, n : n + n_near], n, bias, room)
@@ -239,7 +219,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
     ``X``: sparse rows need a team of one thread. ``offset``: ``c . alpha`` of the rows fixed beforehand. ``v``: ``base
     + G'alpha`` at the start, ``base`` the sum of the rows fixed beforehand; overwritten. ``w``: primal point to start
     from; overwritten by the result. ``bias``: if not 0, each row has one more column than in ``X``, with this times its
-    sign; the norms count it. ``team``: with a table from :func:`table_of`.
+    sign; the norms count it. ``team``: with a table from :func:`margins.table_of`.
 
     Returns ``iterations``, ``touched``; ``count``: rows that the gap ball has not fixed; ``gap``, ``primal``: of the
     returned pair.
@@ -263,7 +243,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
         primal = 0.5 * w_sq - inner(v, w) + ell - linear + loss + known
         stalled = gap > 0.5 * last
         if stalled and part < 0.0:
-            part = best_share(X, k, old, w, v, room, team)
+            part = margins.best_share(X, k, old, w, v, room, team)
             odometer += move * (1.0 - part)
             continue
         # Idle and stalled: all rows were near and nothing moved, the accuracy of the arithmetic is reached.
@@ -310,10 +290,10 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
             for j in range(w.size):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)
-        loose = LOOSE * gap / abs(primal) if gap < SHARP * abs(primal) else 0.0
+        loose = LOOSE * gap / abs(primal) if gap < margins.SHARP * abs(primal) else 0.0
         done, work, sigma, way = solve_near(
             rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, loose), sigma,
-            limit - iterations, near, room.marks[INSIDE, :n], room.H, team,
+            limit - iterations, near, room.marks[margins.INSIDE, :n], room.H, team,
         )  # fmt: skip
         if sparse:
             for r in range(columns.size):
@@ -331,7 +311,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
 
 
 def warm_up():
-    room, team = workspace(2, 2, False), Team(table_of(1, 2), make_board(1), 0)
+    room, team = margins.workspace(2, 2, False), Team(margins.table_of(1, 2), make_board(1), 0)
     room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]]).T
     room.lists[WHERE], room.lists[ALIVE], room.marks[SIGNS] = np.arange(2), np.arange(2), 1
     X, w = matrix_of(np.eye(2)), np.zeros(2)

@@ -124,9 +124,7 @@ def shares(band, work, rounding, alpha, move, stray, offset, seen):
 
 @kernel(leaf=True)
 def _taken_over(band, gone, r, work, loss, residue, move, seen):
-    """Return bounds of the row's form below and above where another row takes over its part, see :func:`_prove`, and
-    whether the band has enough rows for them.
-    """
+    """Bound the row's form where another takes over its part, see :func:`_prove`; tell if the band has enough rows."""
     low, high, length, p = np.inf, np.inf, np.sqrt(gone.sqnorms[r]), 0
     (gap, away), (reach, moved, offset) = loss, move
     # Beyond the rows read, distances from kinks alone are too much, unless several intercepts are best.
@@ -212,14 +210,19 @@ def removals(band, face, gone, rounding, work, found):
                 kept += 1
 
 
-def warm_up():
+def example() -> tuple:
+    """Return a band of two rows, a face without members, rows that go, rounding and space, to compile kernels with."""
     X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
     band = removal.Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
+    face, gone = removal.Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), removal.Gone(X, none, none, *4 * (ones,))
     work = removal.Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
-    faced(band, none[:0], ones, work)
-    solved(work, 0, ones)
-    found = Found(*np.empty((6, 2)), *np.empty((2, 2), dtype=np.int64), np.empty(2, dtype=np.int8), none.copy(),
-                  np.empty((2, 2), dtype=np.int64), X.copy())  # fmt: skip
-    gone = removal.Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = removal.Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return band, face, gone, Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), work
+
+
+def warm_up():
+    band, face, gone, exact, work = example()
+    faced(band, face.members, band.t, work)
+    solved(work, 0, band.t)
+    found = Found(*np.empty((6, 2)), *np.empty((2, 2), dtype=np.int64), np.empty(2, dtype=np.int8), gone.place.copy(),
+                  np.empty((2, 2), dtype=np.int64), band.X.copy())  # fmt: skip
     removals(band, face, gone, exact, work, found)

@@ -14,7 +14,7 @@ from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import UNIT, relative_error
 from screenpath.kernels.solve import removal
 from screenpath.kernels.solve.removal import follow, inner, moved_by, sign_of, start
-from screenpath.kernels.solve.removal_proof import Rounding, all_seen, distance, form_move, shares
+from screenpath.kernels.solve.removal_proof import all_seen, distance, example, form_move, shares
 
 
 class Sides(NamedTuple):
@@ -156,10 +156,6 @@ def sides(band, face, gone, forms, rounding, work, space, found):
 
 
 def warm_up():
-    X, ones, none = np.eye(2), np.ones(2), np.full(2, -1)
-    band = removal.Band(X, ones, ones, 0.0 * ones, ones, ones, 0.0 * ones, 0.0 * ones, ones, np.inf, 0.0)
-    work = removal.Work(none.copy(), X.copy(), X.copy(), *np.empty((8, 2)), np.empty(2, dtype=np.int8))
-    found = Sides(none.astype(np.int8), *np.empty((8, 2)), X.copy(), X.copy(), none.astype(np.int8))
-    gone = removal.Gone(X, none, none, ones, ones, ones, ones)
-    face, exact = removal.Face(none[:0], X[:0, :0].copy(), X[:0, :0].copy()), Rounding(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    sides(band, face, gone, ones, exact, work, Space(ones.copy(), ones.copy()), found)
+    (band, face, gone, exact, work), side = example(), np.zeros(2, dtype=np.int8)
+    found = Sides(side, *np.empty((8, 2)), band.X.copy(), band.X.copy(), side.copy())
+    sides(band, face, gone, band.t, exact, work, Space(band.t.copy(), band.t.copy()), found)

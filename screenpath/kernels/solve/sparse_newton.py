@@ -15,9 +15,7 @@ from screenpath.kernels.rows.unowned import unowned
 
 @kernel(leaf=True)
 def pick(w, u, allowed, alpha, beta, features, active, signs, rhs):
-    """List the features whose weight is or becomes non-zero, the sign of each, and minus the gradient there; return the
-    count. ``allowed`` are the signs that weights may have, 0 for any.
-    """
+    """List features whose weight is or becomes nonzero, their signs, and minus the gradient; return how many."""
     count = 0
     for k in range(features.size):
         f = features[k]

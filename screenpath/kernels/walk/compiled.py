@@ -15,8 +15,9 @@ from screenpath.kernels.rows.barrier import WORD, Team, make_board
 from screenpath.kernels.rows.clock import seconds
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.rows.unowned import unowned
+from screenpath.kernels.solve.margins import SIGNS, T, table_of, workspace
 from screenpath.kernels.solve.multiplier import minimise_free, shifted
-from screenpath.kernels.solve.newton import SIGNS, How, T, minimise, table_of, workspace
+from screenpath.kernels.solve.newton import How, minimise
 from screenpath.kernels.walk import compiled_steps as step
 from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk import deadlines
@@ -31,7 +32,7 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
     """Walk several steps; each is certified on all rows before it becomes the reference of the next.
 
     Sparse rows, a free intercept, and a walk that does not read all rows need a team of one thread; its table is that
-    of ``newton.table_of``. With a ``free`` intercept the workspace has one column more. ``free`` and ``lazy`` are empty
+    of ``margins.table_of``. With ``free`` the workspace has one column more. ``free`` and ``lazy`` are empty
     tuples where there is none, and where all rows are read: a tuple's length is known to the compiler, so that of each
     walk only its own kernels are compiled and loaded.
 

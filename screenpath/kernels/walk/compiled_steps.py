@@ -13,8 +13,8 @@ from screenpath.kernels.rows.barrier import SIZE, half, meet, share
 from screenpath.kernels.rows.matrix import add, products, weighted_sum
 from screenpath.kernels.rows.rows import add_rows
 from screenpath.kernels.screen import lever
-from screenpath.kernels.solve.newton import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
-from screenpath.kernels.solve.newton import C as KINK
+from screenpath.kernels.solve.margins import ALIVE, ALPHA, CHOSEN, NEAR, SIGNS, WHERE, T
+from screenpath.kernels.solve.margins import C as KINK
 from screenpath.kernels.walk import compiled_types as fields
 
 

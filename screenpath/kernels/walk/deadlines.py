@@ -142,10 +142,7 @@ def metric_of(X, middle, scales):
 
 @kernel(fastmath=SUMS)
 def measure_by(X, middle, scales, more, metric, sizes):
-    """Write what :func:`measure` writes, in a metric: the norms of the solutions ``z`` of ``R'z = g``.
-
-    Their rounding is that of another ``R``, relatively as small: for :func:`distance` to count.
-    """
+    """Write as :func:`measure`, in a metric: norms of ``z``, ``R'z = g``; :func:`distance` counts their rounding."""
     part, squares = np.empty((scales.size, COPIED)), np.empty(COPIED)
     for first in range(0, sizes.size, COPIED):
         count = _columns(X.dense, first, middle, scales, part)
@@ -165,9 +162,7 @@ def measure_by(X, middle, scales, more, metric, sizes):
 
 @kernel(fastmath=SUMS, leaf=True)
 def distance(w, scale, point, lazy, bounds):
-    """Return an upper bound of the length of ``w - scale * point`` in units and metric; the units, powers of two, round
-    nothing. Overwrites the beginning of ``values``.
-    """
+    """Bound the length of ``w - scale * point`` in units (powers of two) and metric; overwrite some ``values``."""
     square, part, units, metric, step = 0.0, 0.0, lazy.units, lazy.metric, lazy.values
     for j in range(at(w.size)):
         scaled = scale * point[j]
@@ -377,10 +372,7 @@ def _linear(c, theta, start, stop):
 
 @kernel
 def restore(X, problem, points, state, version, lazy):
-    """Write the versions of a walk that was interrupted, and the margins of the rows, each for its own version.
-
-    Another margin of a row is as good as these if it differs by at most what is written to ``held``.
-    """
+    """Write versions of a walk, and each row's margin of its own; ``held`` is what another one may differ by."""
     d = lazy.units.size
     for r in range(points.shape[0]):
         _describe(r, points[r, :d], points[r, d], problem.bounds, lazy)

@@ -20,7 +20,7 @@ from screenpath.kernels.problem.box import (
     UNIT,
 )
 from screenpath.kernels.rows.matrix import add, listed_products
-from screenpath.kernels.solve.newton import ALPHA, HI, LO, WHERE, T
+from screenpath.kernels.solve.margins import ALPHA, HI, LO, WHERE, T
 from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk import deadlines as of
 from screenpath.kernels.walk.deadlines import _ahead, deadline, look, new_version, put_off
@@ -44,9 +44,7 @@ def enter(first, last, theta, lazy):
 
 @kernel
 def leave(problem, theta, count, ends, lazy):
-    """Empty the working set: its rows are at the ends that their dual variables have now, or have no deadline; sums
-    over all rows change by theirs.
-    """
+    """Empty the working set: its rows are at the ends that they have now, or have no deadline; sums follow."""
     state, values, signs = lazy.state, np.empty(2 * count), np.empty(2 * count, dtype=np.int8)
     state[of.LINEAR], state[of.LINEAR_ERROR] = _linear(problem.c, theta, count, lazy)
     for q in range(count):
