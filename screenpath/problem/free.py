@@ -314,10 +314,7 @@ class FreeModel(FreeIntercept):
     # -- closed-form end ----------------------------------------------------------------------------------------------
 
     def held(self, reference, C: float):
-        """Return the pair known at ``C`` without a solve, the reference's ``w`` and ``alpha``, if any.
-
-        Rounding moves the signed sum of ``theta``, which is corrected: one sum over the rows that are not 0.
-        """
+        """Return the reference's ``w`` and ``alpha`` if known at ``C``; a sum over rows corrects that of ``theta``."""
         if not C > reference.C or not ends.rests(self, reference):
             return None
         point = reference.point
