@@ -14,50 +14,9 @@ from importlib.util import find_spec
 if find_spec("sklearn") is None:
     raise ImportError("screenpath.sklearn needs scikit-learn 1.6 or newer: pip install 'screenpath[sklearn]'")
 
-from screenpath.sklearn.estimators import (
-    HuberRegressor,
-    HuberRegressorCV,
-    L1SVMClassifier,
-    L1SVMClassifierCV,
-    LADRegressor,
-    LADRegressorCV,
-    QuantileRegressor,
-    QuantileRegressorCV,
-    SparseLADRegressor,
-    SparseLADRegressorCV,
-    SparseQuantileRegressor,
-    SparseQuantileRegressorCV,
-    SparseSVMClassifier,
-    SparseSVMClassifierCV,
-    SparseSVMRegressor,
-    SparseSVMRegressorCV,
-    SVMClassifier,
-    SVMClassifierCV,
-    SVMRegressor,
-    SVMRegressorCV,
-)
+from screenpath.sklearn import estimators  # noqa: F401  # which makes those of ``ESTIMATORS``
+from screenpath.sklearn.base import ESTIMATORS
 from screenpath.sklearn.export import fitted
 
-__all__ = [
-    "HuberRegressor",
-    "HuberRegressorCV",
-    "L1SVMClassifier",
-    "L1SVMClassifierCV",
-    "LADRegressor",
-    "LADRegressorCV",
-    "QuantileRegressor",
-    "QuantileRegressorCV",
-    "SVMClassifier",
-    "SVMClassifierCV",
-    "SVMRegressor",
-    "SVMRegressorCV",
-    "SparseLADRegressor",
-    "SparseLADRegressorCV",
-    "SparseQuantileRegressor",
-    "SparseQuantileRegressorCV",
-    "SparseSVMClassifier",
-    "SparseSVMClassifierCV",
-    "SparseSVMRegressor",
-    "SparseSVMRegressorCV",
-    "fitted",
-]
+globals().update(ESTIMATORS)
+__all__ = [*sorted(ESTIMATORS), "fitted"]

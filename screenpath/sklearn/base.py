@@ -39,33 +39,40 @@ from screenpath.numbers import sparse as sp
 from screenpath.walk.step import CERTIFIED
 
 C_VALUE = Option("C", 1.0, "positive", "Weight of the sum of losses.")
+ESTIMATORS: dict[str, type] = {}  # by their names, all that :func:`estimator` has made
 ATTRIBUTES = re.compile(r"Attributes\n-+\n(.*)", re.DOTALL)
 
 
-def estimator(cls):
-    """Make ``__init__`` and documentation: ``_first()`` also by position, ``_further()`` by name only."""
-    first, further = cls._first(), cls._further()
-    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    places = parameters(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    signature = inspect.Signature([me, *places, *parameters(further)])
+def estimator(model: str):
+    """Make an estimator of a declared model: ``_first()`` also by position, ``_further()`` by name only."""
 
-    def __init__(self, *arguments, **given):
-        try:
-            bound = signature.bind(self, *arguments, **given)
-        except TypeError as error:
-            raise TypeError(f"{cls.__name__}(): {error}") from None
-        bound.apply_defaults()
-        for name in list(bound.arguments)[1:]:
-            setattr(self, name, bound.arguments[name])
+    def made(cls):
+        cls._model = model
+        first, further = cls._first(), cls._further()
+        me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        places = parameters(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        signature = inspect.Signature([me, *places, *parameters(further)])
 
-    __init__.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
-    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = __init__
-    bases = [one for one in reversed(cls.__mro__[1:]) if one.__module__.startswith("screenpath")]
-    parts = [ATTRIBUTES.search(inspect.cleandoc(one.__dict__.get("__doc__") or "")) for one in bases]
-    found = "\n".join(one[1].rstrip() for one in parts if one)
-    cls.__doc__ = documented(cls.__doc__, (*first, *further), behind=f"Attributes\n----------\n{found}")
-    return cls
+        def __init__(self, *arguments, **given):
+            try:
+                bound = signature.bind(self, *arguments, **given)
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}(): {error}") from None
+            bound.apply_defaults()
+            for name in list(bound.arguments)[1:]:
+                setattr(self, name, bound.arguments[name])
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
+        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+        cls.__init__ = __init__
+        bases = [one for one in reversed(cls.__mro__[1:]) if one.__module__.startswith("screenpath")]
+        parts = [ATTRIBUTES.search(inspect.cleandoc(one.__dict__.get("__doc__") or "")) for one in bases]
+        found = "\n".join(one[1].rstrip() for one in parts if one)
+        cls.__doc__ = documented(cls.__doc__, (*first, *further), behind=f"Attributes\n----------\n{found}")
+        ESTIMATORS[cls.__name__] = cls
+        return cls
+
+    return made
 
 
 @contextlib.contextmanager
@@ -91,7 +98,7 @@ def _encoding_advised(X):
 
 
 class PathEstimator(BaseEstimator, ABC):
-    """Base of the estimators; a subclass names the ``_model``.
+    """Base of the estimators.
 
     Attributes
     ----------

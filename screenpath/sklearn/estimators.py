@@ -65,8 +65,6 @@ class SVM(Classifier):
         each pair of classes, (0, 1), (0, 2), ..., (1, 2), ..., positive for the first; ``path_`` is one of all pairs.
     """
 
-    _model = "svm"
-
     @classmethod
     def _further(cls) -> tuple[Option, ...]:
         return (*super()._further(), *PAIRS)
@@ -96,8 +94,6 @@ class SVM(Classifier):
 class L1SVM(Classifier):
     """The squared hinge loss and the L1 norm, with a free bias."""
 
-    _model = "l1svm"
-
     def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
         return "C_", 0.5 / value
 
@@ -110,7 +106,6 @@ class SparseSVM(Classifier):
     alpha_, beta_ : float
     """
 
-    _model = "sparse-svm"
     _joint = True
 
     def __sklearn_tags__(self):
@@ -119,7 +114,7 @@ class SparseSVM(Classifier):
         return tags
 
 
-@estimator
+@estimator("svm")
 class SVMClassifier(AtC, SVM):
     """Certified support vector machine, ``min 1/2 ||w||^2 + C sum s_i max(0, 1 - y_i x_i.w)``, linear or with a kernel.
 
@@ -132,7 +127,7 @@ class SVMClassifier(AtC, SVM):
     """
 
 
-@estimator
+@estimator("l1svm")
 class L1SVMClassifier(AtC, L1SVM):
     """Certified L1-regularised squared-hinge SVM, ``min ||w||_1 + C sum s_i max(0, 1 - y_i (x_i.w + b))^2``.
 
@@ -155,7 +150,7 @@ class AtPair(Single):
         return {one.name: [replace(one, default=None).checked(getattr(self, one.name))] for one in PENALTIES}
 
 
-@estimator
+@estimator("sparse-svm")
 class SparseSVMClassifier(AtPair, SparseSVM):
     r"""Certified sparse SVM, ``min 1/s sum s_i l(1 - m) + alpha/2 ||W||^2 + beta ||W||_1``, ``l`` the smoothed hinge.
 
@@ -165,7 +160,7 @@ class SparseSVMClassifier(AtPair, SparseSVM):
     """
 
 
-@estimator
+@estimator("svm")
 class SVMClassifierCV(SearchedC, SVM):
     """:class:`SVMClassifier` with C chosen by cross-validation.
 
@@ -246,7 +241,7 @@ class SVMClassifierCV(SearchedC, SVM):
         return found
 
 
-@estimator
+@estimator("l1svm")
 class L1SVMClassifierCV(OpenEnded, L1SVM):
     """:class:`L1SVMClassifier` with C chosen by cross-validation, like :class:`SVMClassifierCV`."""
 
@@ -257,7 +252,7 @@ class L1SVMClassifierCV(OpenEnded, L1SVM):
         return given
 
 
-@estimator
+@estimator("sparse-svm")
 class SparseSVMClassifierCV(CrossValidated, SparseSVM):
     """:class:`SparseSVMClassifier` with both penalties chosen by cross-validation, like :class:`SVMClassifierCV`."""
 
@@ -286,7 +281,7 @@ class BoxRegressor(Regressor):
             self.intercept_ = float(self.intercept_[0])
 
 
-@estimator
+@estimator("lad")
 class LADRegressor(AtC, BoxRegressor):
     """Certified least absolute deviations, ``min 1/2 ||w||^2 + C sum s_i |y_i - x_i.w|``.
 
@@ -297,21 +292,15 @@ class LADRegressor(AtC, BoxRegressor):
     [11.0]
     """
 
-    _model = "lad"
 
-
-@estimator
+@estimator("quantile")
 class QuantileRegressor(AtC, BoxRegressor):
     """Certified quantile regression, loss ``max((tau - 1) t, tau t)`` of ``t = y - x.w``."""
 
-    _model = "quantile"
 
-
-@estimator
+@estimator("svr")
 class SVMRegressor(AtC, BoxRegressor):
     """Certified support vector regression, loss ``max(0, |y - x.w| - epsilon)``."""
-
-    _model = "svr"
 
 
 class Net(Regressor):
@@ -322,10 +311,8 @@ class Net(Regressor):
     alpha_, beta_ : float
     """
 
-    _model = ""
 
-
-@estimator
+@estimator("huber")
 class HuberRegressor(AtPair, Net):
     r"""Certified Huber regression, ``min 1/s sum s_i h(y_i - x_i.w) + alpha/2 ||w||^2 + beta ||w||_1``.
 
@@ -333,77 +320,55 @@ class HuberRegressor(AtPair, Net):
     weights ``s_i``, the number of samples where there are none.
     """
 
-    _model = "huber"
 
-
-@estimator
+@estimator("huber")
 class HuberRegressorCV(CrossValidated, Net):
     """:class:`HuberRegressor` with both penalties chosen by cross-validation."""
 
-    _model = "huber"
 
-
-@estimator
+@estimator("sparse-lad")
 class SparseLADRegressor(AtPair, Net):
     """Certified least absolute deviations, ``min 1/s sum s_i |y_i - x_i.w| + alpha/2 ||w||^2 + beta ||w||_1``."""
 
-    _model = "sparse-lad"
 
-
-@estimator
+@estimator("sparse-lad")
 class SparseLADRegressorCV(CrossValidated, Net):
     """:class:`SparseLADRegressor` with both penalties chosen by cross-validation."""
 
-    _model = "sparse-lad"
 
-
-@estimator
+@estimator("sparse-quantile")
 class SparseQuantileRegressor(AtPair, Net):
     """Certified quantile regression with an elastic net, like :class:`SparseLADRegressor`."""
 
-    _model = "sparse-quantile"
 
-
-@estimator
+@estimator("sparse-quantile")
 class SparseQuantileRegressorCV(CrossValidated, Net):
     """:class:`SparseQuantileRegressor` with both penalties chosen by cross-validation."""
 
-    _model = "sparse-quantile"
 
-
-@estimator
+@estimator("sparse-svr")
 class SparseSVMRegressor(AtPair, Net):
     """Certified support vector regression with an elastic net, like :class:`SparseLADRegressor`."""
 
-    _model = "sparse-svr"
 
-
-@estimator
+@estimator("sparse-svr")
 class SparseSVMRegressorCV(CrossValidated, Net):
     """:class:`SparseSVMRegressor` with both penalties chosen by cross-validation."""
 
-    _model = "sparse-svr"
 
-
-@estimator
+@estimator("lad")
 class LADRegressorCV(SearchedC, BoxRegressor):
     """:class:`LADRegressor` with C chosen by cross-validation, like :class:`screenpath.sklearn.SVMClassifierCV`."""
 
-    _model = "lad"
 
-
-@estimator
+@estimator("quantile")
 class QuantileRegressorCV(SearchedC, BoxRegressor):
     """:class:`QuantileRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
 
-    _model = "quantile"
 
-
-@estimator
+@estimator("svr")
 class SVMRegressorCV(SearchedC, BoxRegressor):
     """:class:`SVMRegressor` with C chosen by cross-validation, like :class:`LADRegressorCV`."""
-
-    _model = "svr"
 
 
 # -- from held-out decision values to probabilities ------------------------------------------------------------------
