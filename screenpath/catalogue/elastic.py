@@ -148,9 +148,8 @@ def hinge_width(options: dict) -> float:
     if options.get("loss", "hinge") == "hinge":
         return options["smoothing"]
     if options["smoothing"] != o.SMOOTHING.default:
-        raise UsageError(
-            "`smoothing` applies to the hinge, and `loss=squared-hinge` is another loss", "leave one of them out"
-        )
+        what = "`smoothing` applies to the hinge, and `loss=squared-hinge` is another loss"
+        raise UsageError(what, "leave one of them out")
     return inf
 
 

@@ -110,10 +110,8 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
 
 def _counted(name: str, value) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise UsageError(
-            f"{name}={value!r} is no number of grid points or a list of values",
-            f"write {name}=[0.1] for a single value, {name}=100 for 100 values",
-        )
+        what = f"{name}={value!r} is no number of grid points or a list of values"
+        raise UsageError(what, f"write {name}=[0.1] for a single value, {name}=100 for 100 values")
     if value < 1:
         raise UsageError(f"a grid needs at least 1 point, not {value}", f"use `{name}=N` with N >= 1")
     return int(value)

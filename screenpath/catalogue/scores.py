@@ -191,9 +191,8 @@ def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float
         fitting = ", ".join(other.name for other in SCORES.values() if other.task == task)
         raise UsageError(f"`score={name}` is for {score.task}, and {spec.name} is for {task}", f"use one of {fitting}")
     if score.two_classes and classes > 2:
-        raise UsageError(
-            f"`score={name}` needs two classes; there are {classes}", "use accuracy, balanced-accuracy or f1"
-        )
+        what = f"`score={name}` needs two classes; there are {classes}"
+        raise UsageError(what, "use accuracy, balanced-accuracy or f1")
     if name == "pinball" and tau is not None:
         score = replace(score, level=tau)
     return score

@@ -53,9 +53,8 @@ def with_intercept(spec: Spec, options: dict) -> Spec:
     """Return the model with the intercept of the options, after making ``intercept`` and ``bias`` agree."""
     kind, bias = options.get("intercept"), options["bias"]
     if bias != 0.0 and kind in ("none", "free"):
-        raise UsageError(
-            f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another", "leave one of the two out"
-        )
+        what = f"`bias` makes a penalised intercept, and `intercept={kind}` asks for another"
+        raise UsageError(what, "leave one of the two out")
     if kind is None:
         kind = "penalised" if bias != 0.0 else "free"
     options["intercept"], options["bias"] = kind, bias or (1.0 if kind == "penalised" else 0.0)
@@ -217,9 +216,8 @@ def c_grid(model, options):
         if count is not None or given is not None:
             raise UsageError("`eps_path` finds its own grid points", "leave out `grid` and `c_list`")
         if options["tol"] >= epsilon:
-            raise UsageError(
-                f"`tol={options['tol']:g}` must be below `eps_path={epsilon:g}`", f"use `tol={epsilon / 10:g}`"
-            )
+            what = f"`tol={options['tol']:g}` must be below `eps_path={epsilon:g}`"
+            raise UsageError(what, f"use `tol={epsilon / 10:g}`")
         return EpsilonGrid(CMIN if low is None else low, CMAX if high is None else high, epsilon)
     if given is not None:
         if any(value is not None for value in (count, low, high)):

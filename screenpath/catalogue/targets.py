@@ -22,9 +22,8 @@ def sign_targets(y, options, known=None):
         if known is None and not np.any(y == positive):
             texts = options.get("label_texts")
             labels = ", ".join(label_text(v, texts) for v in np.unique(y)[:20])
-            raise DataError(
-                f"`positive={label_text(positive)}` is not among the labels of the data ({labels})", "name one of these"
-            )
+            what = f"`positive={label_text(positive)}` is not among the labels of the data ({labels})"
+            raise DataError(what, "name one of these")
         if known is None and np.all(y == positive):
             name = label_text(positive, options.get("label_texts"))
             raise DataError(f"all labels are {name}; two different ones are needed", "check the data")
@@ -61,9 +60,8 @@ def class_targets(y, options, known=None):
     codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), classes.size - 1)]
     strange = y[classes[codes] != y]
     if strange.size:
-        raise DataError(
-            f"the test data has the label {label_text(strange[0])}, which the training data lacks", SAME_TASK
-        )
+        what = f"the test data has the label {label_text(strange[0])}, which the training data lacks"
+        raise DataError(what, SAME_TASK)
     return codes, {"classes": [float(label) for label in classes]}
 
 
@@ -111,10 +109,8 @@ def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndar
         except (TypeError, ValueError, OverflowError):
             number = np.nan
         if not (np.isfinite(number) and number >= 0.0):
-            raise UsageError(
-                f"the weight of label {label_text(label, texts)} must be at least 0 and finite, not {weight}",
-                "1 leaves the samples of a label as they are, 0 leaves them out",
-            )
+            what = f"the weight of label {label_text(label, texts)} must be at least 0 and finite, not {weight}"
+            raise UsageError(what, "1 leaves the samples of a label as they are, 0 leaves them out")
         weights[y == float(label)] = number
     with np.errstate(over="ignore"):
         return checked_weights(y, weights if sample_weight is None else weights * sample_weight)

@@ -156,9 +156,7 @@ def _facts(seen):
     help="Threads that parse and write.",
 )  # fmt: skip
 @shared.flag(o.MAX_MEMORY)
-@grouped(
-    "--n-features", group="data", type=click.IntRange(min=1), help="Number of features, if the files show fewer."
-)
+@grouped("--n-features", group="data", type=click.IntRange(min=1), help="Number of features, if the files show fewer.")
 @grouped("--zero-based", group="data", is_flag=True, help="Feature indices start at 0 instead of 1.")
 @shared.flag(o.STORAGE, help="Form of the shards; auto decides by density.")
 @shared.flag(o.DTYPE, help="Type of the stored values; float32 halves them.")

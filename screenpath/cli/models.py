@@ -128,10 +128,7 @@ def make_command(name: str) -> click.Command:
     summary = f"Cross-validate the path of {name} on DATA, choose a step, and compute the path on all data."
     tuned = any(option.name == "gammas" for option in spec.path_options)
     more = "--kernel rbf --gammas 11" if tuned else "--folds 10 --repeats 3 --jobs 2"
-    examples = (
-        f"screenpath cv {name} data.libsvm --scale standard",
-        f"screenpath cv {name} data.libsvm {more}",
-    )
+    examples = (f"screenpath cv {name} data.libsvm --scale standard", f"screenpath cv {name} data.libsvm {more}")
     made = click.command(name, cls=Helped, help=f"{summary}\n\n{DETAILS}", examples=examples)
     return made(stack(data_argument, flags(spec.path_options))(callback))
 

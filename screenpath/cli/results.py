@@ -358,9 +358,8 @@ def usual_step(run) -> str:
     first, last = run.steps[0], run.steps[-1]
     scored = run.score_column
     best = f": best is the best by {scored}" if scored else "; a run of screenpath cv has a best one"
-    raise UsageError(
-        f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}", f"name one with --step{best}"
-    )
+    what = f"which step of {run.path}? It has {run.describe(first)} to {run.describe(last)}"
+    raise UsageError(what, f"name one with --step{best}")
 
 
 def say_choice(run, text: str) -> None:

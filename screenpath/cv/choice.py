@@ -112,9 +112,8 @@ def check_spacing(grid, screening, rule: str, default: str) -> None:
     if len(grid) < 2:
         raise UsageError("`until_turn` continues the spacing of the grid", "use `grid` with 2 or more points")
     if screening.needs_far_end:
-        raise UsageError(
-            f"`rule={rule}` needs a solution at the end of the grid, which `until_turn` moves", f"use `rule={default}`"
-        )
+        what = f"`rule={rule}` needs a solution at the end of the grid, which `until_turn` moves"
+        raise UsageError(what, f"use `rule={default}`")
 
 
 def turn_line(growth: dict) -> tuple[str, str]:

@@ -133,10 +133,8 @@ def check_weights(weights, splits: list[Split]) -> None:
     for split in splits:
         for part, index in (("training", split.training(len(weights))), ("held-out", split.held_out)):
             if not np.any(weights[index]):
-                raise DataError(
-                    f"all samples of the {part} part of fold {split.fold} have weight 0",
-                    "use fewer folds, or remove the samples of weight 0",
-                )
+                what = f"all samples of the {part} part of fold {split.fold} have weight 0"
+                raise DataError(what, "use fewer folds, or remove the samples of weight 0")
 
 
 def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None, advice=FEWER) -> None:

@@ -123,10 +123,8 @@ def plan_of_paths(runs: list) -> Plan:
     names = [name for name in LISTS if all(run.record["options"].get(name) for run in runs)]
     check_alike(runs, tuple(names))
     if not names:
-        raise UsageError(
-            f"{runs[0].path} and {runs[1].path} are the same run twice",
-            "give each its values of the grid (`c_list`, `lambda_list`, `beta`), or its `part=I/K`",
-        )
+        what = f"{runs[0].path} and {runs[1].path} are the same run twice"
+        raise UsageError(what, "give each its values of the grid (`c_list`, `lambda_list`, `beta`), or its `part=I/K`")
     name = names[0]
     values = sorted((value for run in runs for value in run.record["options"][name]), reverse=LISTS[name])
     twice = [a for a, b in zip(values, values[1:], strict=False) if a == b]

@@ -98,9 +98,8 @@ class FoldFile:
             content = load_archive(self.path)
             key, rows, counts = json.loads(content.pop("record").tobytes())
             if key != self._key:
-                raise RunFolderError(
-                    f"{self.path} is that of another run, fold or grid", "remove it: its fold is computed again"
-                )
+                what = f"{self.path} is that of another run, fold or grid"
+                raise RunFolderError(what, "remove it: its fold is computed again")
             self._check_rows(rows)
             products = list(content.pop(PRODUCTS, ()))
             if products and (len(products), len(products[0])) != (len(rows), self._split.held_out.size):

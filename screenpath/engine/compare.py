@@ -165,10 +165,9 @@ def check_agreement(variants: list[Variant]) -> None:
     if apart.size:
         k = int(apart[0])
         a, b = variants[int(np.argmax(duals[:, k]))].name, variants[int(np.argmin(primals[:, k]))].name
-        raise DisagreementError(
-            f"step {k}: '{a}' proves an optimum of at least {low[k]:.17g}, '{b}' reached {high[k]:.17g}",
-            "one of the rules screened a row that it must not; please report the data and the command",
-        )
+        what = f"step {k}: '{a}' proves an optimum of at least {low[k]:.17g}, '{b}' reached {high[k]:.17g}"
+        hint = "one of the rules screened a row that it must not; please report the data and the command"
+        raise DisagreementError(what, hint)
 
 
 def to_markdown(rows) -> str:

@@ -103,15 +103,11 @@ def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals
 
 def _check(run: Run) -> None:
     if run.model not in GIVEN:
-        raise UsageError(
-            f"dual variables are available for {', '.join(GIVEN)}, not for {run.model}",
-            "its run folder keeps weights of features only; leave out `duals`",
-        )
+        what = f"dual variables are available for {', '.join(GIVEN)}, not for {run.model}"
+        raise UsageError(what, "its run folder keeps weights of features only; leave out `duals`")
     if run.classes:
-        raise UsageError(
-            "a run with more than two labels has a set of dual variables for each class",
-            "use a run with `positive=LABEL`",
-        )
+        what = "a run with more than two labels has a set of dual variables for each class"
+        raise UsageError(what, "use a run with `positive=LABEL`")
 
 
 def _stored(run: Run, step: dict, loss, n: int) -> tuple:
@@ -145,10 +141,8 @@ def _again(run: Run, step: dict, path: str | tuple) -> tuple:
         way = Path.of(spec, options, data, [at])
         found, pair = next(iter(way.walk()))
         if found.status != CERTIFIED:
-            raise RunFolderError(
-                f"{run.describe(step)} could not be certified again: {found.reason}",
-                "compute the path with `certificate`, which keeps its dual variables",
-            )
+            what = f"{run.describe(step)} could not be certified again: {found.reason}"
+            raise RunFolderError(what, "compute the path with `certificate`, which keeps its dual variables")
         if run.model in LOSSES:
             states = states_of(pair.theta, way.model.lo, way.model.hi)
             return pair.theta, states, proven(way.model, pair, at, states)

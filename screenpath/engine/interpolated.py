@@ -126,9 +126,8 @@ def check_linear(path, levels: bool = False) -> None:
     """Refuse a path that is not linear; one over a level of the loss unless ``levels``."""
     if not is_linear(path) and not (levels and followed(path)):
         what = "are interpolated" if levels else "are solved between their steps"
-        raise UsageError(
-            f"only linear paths over C {what}: svm, lad, quantile and svr without a kernel", "name a step of the path"
-        )
+        why = f"only linear paths over C {what}: svm, lad, quantile and svr without a kernel"
+        raise UsageError(why, "name a step of the path")
 
 
 def worst_between(path) -> Range:

@@ -85,9 +85,8 @@ def reduce_run(
 def reduced(run: Run, low: float | None, high: float | None, training: str | None = None) -> ReducedData:
     """Return what :func:`reduce_run` does, of an open run."""
     if run.model not in LOSSES or run.kernel or run.classes or run.parameters != ["C"]:
-        raise UsageError(
-            "only data of linear paths are reduced: svm of two labels, lad, quantile and svr", "leave the data whole"
-        )
+        what = "only data of linear paths are reduced: svm of two labels, lad, quantile and svr"
+        raise UsageError(what, "leave the data whole")
     grid = np.sort([row["C"] for row in run.steps])
     low, high = grid[0] if low is None else float(low), grid[-1] if high is None else float(high)
     if not 0.0 < low < high < np.inf:
@@ -101,9 +100,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
     scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"
     bias = 0.0 if spec.free_bias else data.preparation.bias
     ends = float(low), float(high)
-    return ReducedData(
-        X, y, weights, kept, *ends, data.shape[0], spec.objective, scaled, tuple(run.sides[:2]), bias
-    )
+    return ReducedData(X, y, weights, kept, *ends, data.shape[0], spec.objective, scaled, tuple(run.sides[:2]), bias)
 
 
 def _status(spec, options: dict, data, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -137,10 +137,8 @@ class Result(ABC, Generic[Place]):
             try:
                 at, size = operator.index(-1 if step is None else step), len(self)  # type: ignore[arg-type]
             except TypeError:
-                raise UsageError(
-                    f"a step is named by its place, a whole number, or by its parameters, not by {step!r}",
-                    f"for example {next(iter(self.steps[0].parameters))}=0.1",
-                ) from None
+                what = f"a step is named by its place, a whole number, or by its parameters, not by {step!r}"
+                raise UsageError(what, f"for example {next(iter(self.steps[0].parameters))}=0.1") from None
             if not -size <= at < size:
                 raise UsageError(f"there is no step {at}", f"the path has {size} steps: 0 to {size - 1}")
             return at % size

@@ -35,10 +35,8 @@ def liblinear_text(run: Run, step: dict) -> str:
     """
     _refuse_filling(run, "LIBLINEAR")
     if run.record["preparation"].get("scaling") == "l2":
-        raise UsageError(
-            "LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does",
-            "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`",
-        )
+        hint = "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`"
+        raise UsageError("LIBLINEAR does not divide rows by their norm, as this run with `scale=l2` does", hint)
     weights, intercepts = run.deciding(step)
     if run.classes:
         kind, labels = "MCSVM_CS", run.classes
@@ -74,10 +72,8 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
     _refuse_filling(run, "LIBSVM")
     scaling = run.record["preparation"].get("scaling") or "none"
     if scaling != "none":
-        raise UsageError(
-            f"LIBSVM does not scale new data, and this run has `scale={scaling}`",
-            "export `to=onnx` or `to=sklearn`, or scale the data file and compute the path with `scale=none`",
-        )
+        hint = "export `to=onnx` or `to=sklearn`, or scale the data file and compute the path with `scale=none`"
+        raise UsageError(f"LIBSVM does not scale new data, and this run has `scale={scaling}`", hint)
     if run.kernel not in LIBSVM_KERNELS:
         raise UsageError(f"LIBSVM has no kernel {run.kernel}", "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     support = support_of(run, step, training, dense=False)
@@ -133,10 +129,8 @@ def _of_labels(coefficients: np.ndarray, count: int) -> tuple[np.ndarray, np.nda
 
 def _refuse_filling(run: Run, tool: str) -> None:
     if run.fill is not None:
-        raise UsageError(
-            f"{tool} does not fill in missing values, as this run with `missing` does",
-            "export `to=onnx` or `to=sklearn`, or fill them in first",
-        )
+        what = f"{tool} does not fill in missing values, as this run with `missing` does"
+        raise UsageError(what, "export `to=onnx` or `to=sklearn`, or fill them in first")
 
 
 def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[Any, dict]:
@@ -249,20 +243,16 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
         what = f"{run.path} has a precomputed kernel: no row of it is known to a model file"
         raise UsageError(what, "weigh kernel values with coefficients.csv")
     if run.kernel and kind not in KERNEL:
-        raise UsageError(
-            f"{run.path} is a kernel run: it has no weights of features",
-            "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`",
-        )
+        what = f"{run.path} is a kernel run: it has no weights of features"
+        raise UsageError(what, "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     if run.voting and kind not in (VOTES if run.kernel else LINEAR_VOTES):
         what = f"`to={kind}` has no votes of pairs of labels, by which {run.path} decides"
         raise UsageError(what, f"export `to={VOTES[0] if run.kernel else LINEAR_VOTES[0]}`")
     scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")  # for a kernel, only scales are listed
     lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
     if run.n_features > MOST and lists_all:
-        raise UsageError(
-            f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}",
-            "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`",
-        )
+        what = f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}"
+        raise UsageError(what, "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`")
     if compress is not None:
         training = Later("export.compact", "compact")(run, step, compress, training)
         if say is not None:

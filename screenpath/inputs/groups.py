@@ -48,9 +48,8 @@ def _from_file(path: str, width: int, names, weights: dict) -> list[str]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: the groups cannot be read ({getattr(error, 'strerror', None) or error})", HINT
-        ) from None
+        what = f"{path}: the groups cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise DataError(what, HINT) from None
     head = [cell.strip().lower() for cell in lines[0].split(",")] if lines else []
     if head in HEADS:
         return _from_table(path, lines, head, width, names, weights)
@@ -80,14 +79,11 @@ def _from_table(path: str, lines: list[str], head: list[str], width: int, names,
             raise DataError(f"{where}: '{lines[k - 1]}' is not {','.join(head)}", HINT)
         j = places.get(cells[0], int(cells[0]) - 1 if cells[0].isdecimal() else -1)
         if not 0 <= j < width:
-            raise DataError(
-                f"{where}: there is no feature '{cells[0]}'",
-                f"features are 1 to {width}, or have the names of the data",
-            )
+            what = f"{where}: there is no feature '{cells[0]}'"
+            raise DataError(what, f"features are 1 to {width}, or have the names of the data")
         if labels[j] is not None:
-            raise DataError(
-                f"{where}: feature '{cells[0]}' has a group already, '{labels[j]}'", "name each feature once"
-            )
+            what = f"{where}: feature '{cells[0]}' has a group already, '{labels[j]}'"
+            raise DataError(what, "name each feature once")
         labels[j] = cells[1]
         if len(head) > 2:
             try:

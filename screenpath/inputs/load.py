@@ -20,15 +20,7 @@ from screenpath.data.files.prepare import checked_penalties, checked_signs, say_
 from screenpath.data.files.read import read_data as read_file
 from screenpath.data.files.read import refuse_columns, refuse_indices
 from screenpath.data.files.source import is_shard_folder
-from screenpath.data.safe.memory import (
-    KERNEL_PROCESS,
-    Bytes,
-    MemoryLimit,
-    Shape,
-    free_memory,
-    in_force,
-    shape_of,
-)
+from screenpath.data.safe.memory import KERNEL_PROCESS, Bytes, MemoryLimit, Shape, free_memory, in_force, shape_of
 from screenpath.data.words.labels import are_targets, label_number, label_text, named
 from screenpath.data.words.numerals import Spelled, number_of
 from screenpath.errors import DataError, UsageError
@@ -70,9 +62,8 @@ def open_shards(options: dict) -> ShardFolder:
     elif options.get("columns") or options.get("drop") or options.get("id") not in (None, folder.form.id):
         raise UsageError(f"{folder.path} has its columns already", "convert again with `columns`, `drop` or `id`")
     elif options.get("target") not in (None, folder.form.target):
-        raise UsageError(
-            f"{folder.path} was converted with the target '{folder.form.target}'", "convert again with `target`"
-        )
+        what = f"{folder.path} was converted with the target '{folder.form.target}'"
+        raise UsageError(what, "convert again with `target`")
     return folder
 
 
@@ -160,9 +151,8 @@ def class_weights(given, names=None):
         try:
             value = number_of(weight if name else "")
         except ValueError:
-            raise UsageError(
-                f"`class_weight='{text}'` is not LABEL=WEIGHT", "write for example `class_weight=1=5`, or balanced"
-            ) from None
+            what = f"`class_weight='{text}'` is not LABEL=WEIGHT"
+            raise UsageError(what, "write for example `class_weight=1=5`, or balanced") from None
         label = label_number(name, names, "class_weight")
         if label in weights:
             raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
@@ -214,10 +204,8 @@ def targets_of(
         hint = f"{spec.name} is a regression: write a number, leave the row out, or name a column: `target=COLUMN`"
         raise replace(text, hint=hint).error()
     if names is not None and labels is None:
-        raise DataError(
-            f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ...",
-            "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart",
-        )
+        what = f"{source}: {spec.name} is a regression, the targets are texts: {label_text(0, names)}, ..."
+        raise DataError(what, "name a column of numbers: `target=COLUMN`; svm and sparse-svm tell labels apart")
     if spelled is not None and labels is not None:
         used = [label for one in labels.values() for label in (one if isinstance(one, list) else [one])]
         names = spelled if any(label in spelled.texts for label in used) else None
@@ -390,10 +378,8 @@ def _check_cluster(spec, options: dict) -> None:
     if spec.rows is not None:
         raise UsageError("a kernel run cannot use a cluster: its matrix is on one machine", "leave out `scheduler`")
     if not spec.streams:
-        raise UsageError(
-            f"{spec.name} cannot use a cluster: it needs the columns of the data in memory",
-            "svm, lad, quantile, svr and sparse-svm do, and the folds of cv",
-        )
+        what = f"{spec.name} cannot use a cluster: it needs the columns of the data in memory"
+        raise UsageError(what, "svm, lad, quantile, svr and sparse-svm do, and the folds of cv")
     if not is_shards(options["data"]):
         raise UsageError("a cluster reads shards, not text", "convert first: screenpath convert DATA SHARDS")
 

@@ -41,10 +41,8 @@ def training_path(run: Run, path: str | tuple | None = None) -> str | tuple:
     if named == "-":
         raise DataError("the run read its training data from standard input", HINT)
     if named == ARRAYS and "sha256" in run.record["data"] and not Path(named).exists():
-        raise DataError(
-            "the run was computed from arrays, and does not keep them",
-            "pass them again: load_run(DIR, (X, y)); a command reads a file of write_libsvm: `training=FILE`",
-        )
+        hint = "pass them again: load_run(DIR, (X, y)); a command reads a file of write_libsvm: `training=FILE`"
+        raise DataError("the run was computed from arrays, and does not keep them", hint)
     return found_path(run, named)
 
 
@@ -240,9 +238,8 @@ def _function(run: Run) -> KernelFunction:
         chosen = {name: record[name] for name in ("gamma", "degree", "coef0") if name in record}
         return KernelFunction(record["kernel"], **chosen, constant=record["constant"])
     except (KeyError, TypeError):
-        raise RunFolderError(
-            f"{run.path / 'run.json'} is damaged: the kernel is not complete", "compute the path again with `force`"
-        ) from None
+        what = f"{run.path / 'run.json'} is damaged: the kernel is not complete"
+        raise RunFolderError(what, "compute the path again with `force`") from None
 
 
 def of_width(run: Run, X) -> sp.csr_array:

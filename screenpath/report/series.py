@@ -151,10 +151,8 @@ class CrossValidation:
 def read_cv(run) -> CrossValidation:
     """Read and check the cross-validation of a run."""
     if not run.has("cv.json"):
-        raise UsageError(
-            f"{run.path} holds no cross-validation",
-            "make one: screenpath cv MODEL DATA, in Python screenpath.cross_validate",
-        )
+        what = f"{run.path} holds no cross-validation"
+        raise UsageError(what, "make one: screenpath cv MODEL DATA, in Python screenpath.cross_validate")
     with _reading(run.path / "cv.json") as file:
         record = strict_json(file.read_bytes())
     with _reading(run.path / "cv.csv") as file:

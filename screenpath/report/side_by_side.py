@@ -132,10 +132,8 @@ def compare_runs(
     no_tests = f"{lacking[0]} has no test data" if lacking else "their test data differ"
     parts = all(run.record["options"].get("part") for run in runs)
     first = "put the parts of each cross-validation together with screenpath merge, or " if parts else ""
-    raise UsageError(
-        f"these runs share nothing to compare them on: {why_not}, and {no_tests}",
-        f"{first}score all of them on one file with `test=FILE`",
-    )
+    what = f"these runs share nothing to compare them on: {why_not}, and {no_tests}"
+    raise UsageError(what, f"{first}score all of them on one file with `test=FILE`")
 
 
 def _check(runs) -> None:
@@ -155,10 +153,8 @@ def _check(runs) -> None:
             one, other = (run, first) if run.labels is None else (first, run)
             raise UsageError(f"{one.path} is a regression, {other.path} a classifier", "compare runs of one task")
         if _named(run) != _named(first):
-            raise UsageError(
-                f"{first.path} and {run.path} decide between different labels: {_named(first)}, and {_named(run)}",
-                "compare runs that decide between the same labels",
-            )
+            what = f"{first.path} and {run.path} decide between different labels: {_named(first)}, and {_named(run)}"
+            raise UsageError(what, "compare runs that decide between the same labels")
 
 
 def _named(run) -> str:

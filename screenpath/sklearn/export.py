@@ -64,10 +64,8 @@ def estimator_of(run: Run, step: dict, training: str | tuple | None = None):
         values = _of_all(run, run.fill, 0.0)
         parts.insert(0, SimpleImputer(keep_empty_features=True).fit(values[None, :]))  # the mean of one row is the row
         if run.form is not None and run.form.cells.codes.size:
-            raise UsageError(
-                "scikit-learn's imputer knows no numbers that stand for a missing value, as this run with `na` does",
-                "export `to=onnx`",
-            )
+            what = "scikit-learn's imputer knows no numbers that stand for a missing value, as this run with `na` does"
+            raise UsageError(what, "export `to=onnx`")
     if run.form is not None and not run.form.plain:
         return make_pipeline(_encoder(run.form), *parts)
     first = parts[0]

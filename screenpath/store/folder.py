@@ -89,9 +89,8 @@ class RunFolder:
             record = records.read_record(self.path)
         except FileNotFoundError:
             if os.path.lexists(self.path / records.RUN):
-                raise RunFolderError(
-                    f"{self.path / records.RUN} is a link to nothing", "remove it, or choose another `out`"
-                ) from None
+                what = f"{self.path / records.RUN} is a link to nothing"
+                raise RunFolderError(what, "remove it, or choose another `out`") from None
             self._check_free(replace)
             return None
         except RunFolderError:
@@ -104,10 +103,9 @@ class RunFolder:
             return None
         file = self.path / records.RUN
         if record["schema_version"] != records.SCHEMA_VERSION:
-            raise RunFolderError(
-                f"{file} has schema version {record['schema_version']}; this program writes {records.SCHEMA_VERSION}",
-                "use the program that wrote it, choose another `out`, or start again with `force`",
-            )
+            what = f"{file} has schema version {record['schema_version']}; this program writes {records.SCHEMA_VERSION}"
+            hint = "use the program that wrote it, choose another `out`, or start again with `force`"
+            raise RunFolderError(what, hint)
         totals = record.get("totals") or {}
         if not record.get("identity") or None in (totals.get(name) for name in ("n_steps", "certified", "unsafe")):
             raise records.damaged(file, "there is no identity, or there are no totals")
@@ -120,15 +118,11 @@ class RunFolder:
         there = {TEMPORARY.sub(r"\1", name) for name in os.listdir(self.path)} - {LOCK, records.RUN}
         taken = sorted(there & RESERVED)
         if taken:
-            raise RunFolderError(
-                f"{self.path} holds {taken[0]}, but no run.json: it is not a run folder, and is left as it is",
-                "choose another `out`",
-            )
+            what = f"{self.path} holds {taken[0]}, but no run.json: it is not a run folder, and is left as it is"
+            raise RunFolderError(what, "choose another `out`")
         if replace and there:
-            raise RunFolderError(
-                f"{self.path} is not a run folder: it holds {min(there)} and no run.json; `force` replaces runs",
-                "choose another `out`, or leave out `force` to put a run beside what is there",
-            )
+            what = f"{self.path} is not a run folder: it holds {min(there)} and no run.json; `force` replaces runs"
+            raise RunFolderError(what, "choose another `out`, or leave out `force` to put a run beside what is there")
 
     def _check_ours(self) -> None:
         """Check that screenpath wrote run.json, even partially, and that nothing of ours is a link."""
@@ -137,17 +131,15 @@ class RunFolder:
             data = stream.read(1 << 20)
         mark = f'"tool": "{TOOL}"'.encode()
         if not (OPENING.startswith(data[: len(OPENING)]) or data.startswith(OPENING) or mark in data):
-            raise RunFolderError(
-                f"{file} was not written by screenpath: the folder is not replaced", "choose another `out`"
-            )
+            what = f"{file} was not written by screenpath: the folder is not replaced"
+            raise RunFolderError(what, "choose another `out`")
         for name in sorted(RESERVED):
             mode = _mode(self.path / name)
             wanted = stat.S_IFDIR if name == records.PARTS else stat.S_IFREG
             if mode is not None and stat.S_IFMT(mode) != wanted:
                 what = "a symbolic link" if stat.S_ISLNK(mode) else "not what a run has made"
-                raise RunFolderError(
-                    f"{self.path / name} is {what}: the run is not replaced", "remove it, or choose another `out`"
-                )
+                why = f"{self.path / name} is {what}: the run is not replaced"
+                raise RunFolderError(why, "remove it, or choose another `out`")
 
     def refuse(
         self, previous: dict, identity: dict | None = None, usual: dict | None = None, resumable: bool = False

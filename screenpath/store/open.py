@@ -96,9 +96,8 @@ class Run:
     def declared(self) -> Spec:
         """Return the declaration of the model; an unknown model is an error."""
         if self.model not in SPECS:
-            raise RunFolderError(
-                f"{self.path} holds a run of the model '{self.model}'", f"this works for {', '.join(SPECS)}"
-            )
+            what = f"{self.path} holds a run of the model '{self.model}'"
+            raise RunFolderError(what, f"this works for {', '.join(SPECS)}")
         return SPECS[self.model]
 
     @property
@@ -124,10 +123,9 @@ class Run:
         strange = y[~known & (y != UNLABELLED) & np.isfinite(y)]
         if strange.size:
             names = ", ".join(label_text(label) for label in sorted(labels))
-            raise DataError(
-                f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}",
-                "predict data of the same task; write the label ? where it is unknown, or use `no_labels`",
-            )
+            what = f"the data has the label {label_text(strange[0])}; the run is a classifier of the labels {names}"
+            hint = "predict data of the same task; write the label ? where it is unknown, or use `no_labels`"
+            raise DataError(what, hint)
         return known
 
     @property
@@ -243,10 +241,8 @@ class Run:
         if not scored and self.cross_validated:
             raise UsageError(f"{self.path}: no step has a score of all folds yet", "continue the run with `resume`")
         if not scored:
-            raise UsageError(
-                f"{self.path} was computed without `test`: no step is known to be the best",
-                f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}",
-            )
+            what = f"{self.path} was computed without `test`: no step is known to be the best"
+            raise UsageError(what, f"name one with `step`, or cross-validate (screenpath cv); {self._existing()}")
         mean = np.array([row[column] for row in scored])
         se = np.array([row[f"{column}_se"] for row in scored], dtype=float) if one_se else np.zeros(mean.size)
         return scored[best_and_one_se(mean, se, higher_is_better(column))[1 if one_se else 0]]
@@ -356,17 +352,14 @@ class Run:
     def _read(self, step: int | None) -> sp.csr_array:
         """Return the matrix of all coefficients, or with the rows of one step alone; all are checked."""
         if self.model not in SPECS:
-            raise RunFolderError(
-                f"{self.path} holds a run of another kind: its solutions are not weights of features",
-                f"this works for {', '.join(SPECS)}",
-            )
+            what = f"{self.path} holds a run of another kind: its solutions are not weights of features"
+            raise RunFolderError(what, f"this works for {', '.join(SPECS)}")
         lost = lost_coefficients(self.path, self.record)
         if self.stored is None and lost:
             raise RunFolderError(f"{self.path} has lost its {lost}", "compute it again with `force`")
         if self.stored is None:
-            raise RunFolderError(
-                f"{self.path} has no coefficients", "compute the path with `coefficients=csv` or npz, into a run folder"
-            )
+            what = f"{self.path} has no coefficients"
+            raise RunFolderError(what, "compute the path with `coefficients=csv` or npz, into a run folder")
         last = max((row["step"] for row in self.steps), default=-1)
         asked = (self.record.get("totals") or {}).get("n_steps", 0)
         return read_matrix(self.stored, self.layout, last, asked, step)
@@ -401,9 +394,8 @@ def _read(path: Path) -> Run:
     try:
         record = records.read_record(path)
     except FileNotFoundError:
-        raise RunFolderError(
-            f"{path} is not a run folder: there is no run.json", "give the folder that a path command wrote (`out=DIR`)"
-        ) from None
+        what = f"{path} is not a run folder: there is no run.json"
+        raise RunFolderError(what, "give the folder that a path command wrote (`out=DIR`)") from None
     if record["status"] == records.EMPTIED:
         raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
     if "sha256" not in record:

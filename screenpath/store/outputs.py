@@ -120,9 +120,8 @@ def refuse_inputs(folder: Path, inputs) -> None:
     for one in (Path(one) for one in inputs if str(one) != "-"):
         for path in [folder] if one.is_dir() else names:
             if _same(path, one):
-                raise UsageError(
-                    f"{one} is read by this command and would be written by it", "choose another folder with `out`"
-                )
+                what = f"{one} is read by this command and would be written by it"
+                raise UsageError(what, "choose another folder with `out`")
 
 
 def _input_that_is(path: Path, inputs) -> str | None:

@@ -134,10 +134,8 @@ def read_record(path: Path) -> dict:
     if not is_whole(1)(version):
         raise damaged(file, "there is no schema_version")
     if version > SCHEMA_VERSION:
-        raise RunFolderError(
-            f"{file} has schema version {version}; this program knows up to {SCHEMA_VERSION}",
-            "use the version of screenpath that wrote it, or a newer one",
-        )
+        what = f"{file} has schema version {version}; this program knows up to {SCHEMA_VERSION}"
+        raise RunFolderError(what, "use the version of screenpath that wrote it, or a newer one")
     if version > UNSEALED or "sha256" in record:
         _check_seal(file, record)
     _check_entries(file, record)
@@ -166,9 +164,8 @@ def run_folders(folder: Path) -> list[Path]:
             if OURS in stream.read(HEAD):
                 found[file.parent] = os.fstat(stream.fileno()).st_mtime_ns
     if not found:
-        raise UsageError(
-            f"there is no run folder in {folder.resolve()}", "name one, or compute one: screenpath svm DATA"
-        )
+        what = f"there is no run folder in {folder.resolve()}"
+        raise UsageError(what, "name one, or compute one: screenpath svm DATA")
     return sorted(found, key=lambda path: (-found[path], path))
 
 

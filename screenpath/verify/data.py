@@ -101,10 +101,8 @@ class Source:
         if indices:
             self.content = content.digest()
         elif content.digest() != self.content:
-            raise DataError(
-                f"{self.path} has changed while it was read: the second pass met other data than the first",
-                "check again when nothing writes to the file",
-            )
+            what = f"{self.path} has changed while it was read: the second pass met other data than the first"
+            raise DataError(what, "check again when nothing writes to the file")
         if n != self.n or not indices and not self.same():
             raise self._other()
 
@@ -241,10 +239,8 @@ def usual(value: float) -> str:
 def need_file(path: Path) -> None:
     """Refuse what cannot be read twice: a pipe, a device."""
     if path.exists() and not path.is_file():
-        raise DataError(
-            f"{path} is a pipe or a device, and the checker reads the data twice",
-            "write the data to a file, and name that",
-        )
+        what = f"{path} is a pipe or a device, and the checker reads the data twice"
+        raise DataError(what, "write the data to a file, and name that")
 
 
 def signs_of(labels: np.ndarray, mapping: dict) -> np.ndarray:

@@ -158,9 +158,8 @@ def check_data(X, y, what: str = "labels", gaps: bool = False):
     try:
         y = np.asarray(y, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            f"the {what} are neither all numbers nor all texts", "leave out rows whose label is not known"
-        ) from None
+        why = f"the {what} are neither all numbers nor all texts"
+        raise DataError(why, "leave out rows whose label is not known") from None
     if y.size != X.shape[0]:
         raise DataError(f"{X.shape[0]} rows but {y.size} {what}", "pass one for each row")
     if y.size == 0:
@@ -288,17 +287,15 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
     try:
         table = narwhals.from_native(X, eager_only=True)
     except TypeError:
-        raise DataError(
-            f"a {type(X).__name__} cannot be read", "pass a DataFrame of pandas or polars, or a Table of pyarrow"
-        ) from None
+        what = f"a {type(X).__name__} cannot be read"
+        raise DataError(what, "pass a DataFrame of pandas or polars, or a Table of pyarrow") from None
     columns = table.columns if places is None else [table.columns[k] for k in places]
     rows = np.empty((table.shape[0], len(columns)))
     for k, name in enumerate(columns):
         column = table[name]
         if not (column.dtype.is_numeric() or column.dtype == narwhals.Boolean):
-            raise DataError(
-                f"the column '{name}' holds {column.dtype}, not numbers", "encode it as numbers, or leave it out"
-            )
+            what = f"the column '{name}' holds {column.dtype}, not numbers"
+            raise DataError(what, "encode it as numbers, or leave it out")
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
         if not np.isfinite(rows[:, k]).all() and not (gaps and not np.isinf(rows[:, k]).any()):
             raise DataError(f"the column '{name}' has missing, nan or infinite values", "remove or impute them first")
@@ -317,10 +314,8 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn:
     places = {name: k for k, name in enumerate(given)}
     missing = [name for name in names if name not in places]
     if missing:
-        raise DataError(
-            f"the columns are not those of the training data: {_listed(missing)} are missing",
-            "columns are found by their names, in any order",
-        )
+        what = f"the columns are not those of the training data: {_listed(missing)} are missing"
+        raise DataError(what, "columns are found by their names, in any order")
     known = set(names)
     more = [name for name in given if name not in known]
     if more and warn:

@@ -61,9 +61,8 @@ class Cells:
         try:
             "".encode(self.encoding)
         except (LookupError, ValueError):
-            raise UsageError(
-                f"`encoding={self.encoding}` is not known", "use utf-8, latin-1, cp1252, utf-16 or another of Python's"
-            ) from None
+            what = f"`encoding={self.encoding}` is not known"
+            raise UsageError(what, "use utf-8, latin-1, cp1252, utf-16 or another of Python's") from None
 
     @cached_property
     def _number(self) -> re.Pattern | None:
@@ -135,9 +134,8 @@ def checked_policy(how) -> str:
         if not np.isfinite(value):
             raise ValueError
     except ValueError:
-        raise UsageError(
-            f"`missing={text}` is no treatment of missing values", f"use {', '.join(POLICIES)}, zero or a number"
-        ) from None
+        what = f"`missing={text}` is no treatment of missing values"
+        raise UsageError(what, f"use {', '.join(POLICIES)}, zero or a number") from None
     return repr(value)
 
 

@@ -114,10 +114,8 @@ class CsvFile:
                 self._line = before + reader.line_num
                 yield self._line - sum(map(_span, rows)), rows
         except csv.Error as error:
-            raise DataError(
-                f"{self.name}, line {before + reader.line_num}: this is not CSV ({error})",
-                'a cell that begins with " ends with one, and a quote inside of it is doubled: "a ""quoted"" word"',
-            ) from None
+            hint = 'a cell that begins with " ends with one, and a quote inside of it is doubled: "a ""quoted"" word"'
+            raise DataError(f"{self.name}, line {before + reader.line_num}: this is not CSV ({error})", hint) from None
 
     def _checked(self, lines: Iterable[str]) -> Iterator[str]:
         for number, line in enumerate(lines, start=1):
@@ -127,10 +125,9 @@ class CsvFile:
                 except UnicodeEncodeError as error:
                     where = f"line {number}, byte {len(line[: error.start].encode()) + 1}"
                     byte = f"0x{ord(line[error.start]) - 0xDC00:02x}"
-                    raise DataError(
-                        f"{self.name}, {where}: {byte} is not {self.cells.encoding.upper()} text",
-                        "save the file as UTF-8, or name its encoding, such as `encoding=latin-1`",
-                    ) from None
+                    what = f"{self.name}, {where}: {byte} is not {self.cells.encoding.upper()} text"
+                    hint = "save the file as UTF-8, or name its encoding, such as `encoding=latin-1`"
+                    raise DataError(what, hint) from None
             yield line
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[CsvBatch]:
@@ -157,10 +154,8 @@ class CsvFile:
         width = len(self.columns)
         for k, row in enumerate(batch.rows):
             if len(row) != width:
-                raise DataError(
-                    f"{self.name}, line {batch.line(k)}: {len(row)} cells, the header has {width}",
-                    "every line has a cell for each column; cells that hold the delimiter stand in quotes",
-                )
+                hint = "every line has a cell for each column; cells that hold the delimiter stand in quotes"
+                raise DataError(f"{self.name}, line {batch.line(k)}: {len(row)} cells, the header has {width}", hint)
         if batch.size:
             yield batch
 

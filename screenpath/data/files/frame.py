@@ -33,9 +33,8 @@ class Frame:
             pandas = hasattr(X, "set_axis")  # its index is no column
             self._table = pyarrow.Table.from_pandas(X, preserve_index=False) if pandas else pyarrow.table(X)
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise DataError(
-                f"{self.name} has a column of several types: {str(error).splitlines()[0]}", "give it one type"
-            ) from None
+            what = f"{self.name} has a column of several types: {str(error).splitlines()[0]}"
+            raise DataError(what, "give it one type") from None
         self.cells, self.columns = cells, tuple(str(name).strip() for name in self._table.column_names)
         self._table = self._table.rename_columns(list(self.columns))
         for k, field in enumerate(self._table.schema):

@@ -88,10 +88,8 @@ def generate(
     share = 1 if which.classes == 2 else which.classes
     if width < 1 or width % share or width >= p:
         smallest = round(share / INFORMATIVE_SHARE)
-        raise UsageError(
-            f"{name} has 0.02 p informative features, a multiple of {share}, but p is {p}",
-            f"Ask for a multiple of {smallest}.",
-        )
+        what = f"{name} has 0.02 p informative features, a multiple of {share}, but p is {p}"
+        raise UsageError(what, f"Ask for a multiple of {smallest}.")
     return _sparse(rng, which, group, p, width)
 
 

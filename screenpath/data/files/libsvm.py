@@ -181,10 +181,8 @@ class Parser:
         width = int(self.seen[1]) + (1 if self.zero_based else 0) if self.seen[1] >= 0 else 0
         if n_features is not None and n_features < width:
             largest = self.seen[1]
-            raise DataError(
-                f"{self.source}: the index {largest} lies beyond `n_features={n_features}`",
-                f"use `n_features={width}` or more",
-            )
+            what = f"{self.source}: the index {largest} lies beyond `n_features={n_features}`"
+            raise DataError(what, f"use `n_features={width}` or more")
         if n_features is not None and n_features > MOST:
             raise DataError(f"{self.source}: `n_features={n_features}` is too much", "no index is beyond 2^53")
         d = max(width, 1) if n_features is None else n_features

@@ -106,10 +106,8 @@ class ParquetFile:
             needed += max(sum(sizes) - (NUMBER * rows if plain else 0), 0)
             in_force().check_possible(needed, what, hint)
             if chunk.shared:
-                raise DataError(
-                    f"{self.name}: the column {chunk.column} is encoded as DELTA_BYTE_ARRAY: it unpacks to any size",
-                    "write it with a dictionary, or leave it out",
-                )
+                why = f"{self.name}: the column {chunk.column} is encoded as DELTA_BYTE_ARRAY: it unpacks to any size"
+                raise DataError(why, "write it with a dictionary, or leave it out")
 
 
 def _unbounded(kind) -> bool:

@@ -180,10 +180,8 @@ def fit_preparation(
     d = X.shape[1]
     if scale == "standard":
         if is_sparse(X) if dense is None else not dense:
-            raise UsageError(
-                "`scale=standard` subtracts the mean, which would fill these sparse rows",
-                "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory",
-            )
+            what = "`scale=standard` subtracts the mean, which would fill these sparse rows"
+            raise UsageError(what, "use `scale=maxabs`, or `storage=dense` if the dense array fits in memory")
         shift, spread, nearly = centring(blocks or (lambda: _float_blocks(X)), X.shape, weights)
         return Preparation(scale, spread, shift, bias, d, nearly=nearly)
     if scale == "maxabs":
@@ -270,9 +268,8 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     found = one_each(penalties, "penalty weights", width, "feature")
     bad = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
     if bad.size:
-        raise UsageError(
-            f"penalty weight {bad[0] + 1} is {found[bad[0]]}", "penalty weights must be above 0 and finite"
-        )
+        what = f"penalty weight {bad[0] + 1} is {found[bad[0]]}"
+        raise UsageError(what, "penalty weights must be above 0 and finite")
     return found if columns is None else found[columns]
 
 
@@ -387,10 +384,8 @@ def _norms(X) -> np.ndarray:
             squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
     norms = np.sqrt(squares)
     if not np.isfinite(norms).all():
-        raise DataError(
-            "overflow: the squared norm of a row exceeds the range of floating point, which `scale=l2` needs",
-            "use `scale=maxabs`, or divide the values by a power of ten",
-        )
+        what = "overflow: the squared norm of a row exceeds the range of floating point, which `scale=l2` needs"
+        raise DataError(what, "use `scale=maxabs`, or divide the values by a power of ten")
     return np.where(norms > 0.0, norms, 1.0)
 
 

@@ -184,9 +184,8 @@ def read_like(
         if labels == GIVEN and found.target is None:
             known = None if form is None else form.target
             what = "no column of labels" if known is None else f"no column '{known}' of labels"
-            raise DataError(
-                f"{name} has {what}", "test data have labels; to predict rows that have none, use screenpath predict"
-            )
+            why = f"{name} has {what}"
+            raise DataError(why, "test data have labels; to predict rows that have none, use screenpath predict")
         return _whole(table, found, True, given=labels == GIVEN, notices=notices, limit=limit, new=new)
 
 
@@ -234,17 +233,13 @@ def refuse_columns(
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
     asked = {name for name in (target, id, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
     if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[|:^~\s]", first)}:
-        raise DataError(
-            f"{name}: the first line has column names, but no known delimiter between them",
-            "write it with a comma, a semicolon or a tab between cells, or name it: `delimiter=|`",
-        )
+        what = f"{name}: the first line has column names, but no known delimiter between them"
+        raise DataError(what, "write it with a comma, a semicolon or a tab between cells, or name it: `delimiter=|`")
     named = {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id}
     for option, given in named.items():
         if given:
-            raise UsageError(
-                f"`{option}` names a column of CSV or Parquet, {name} is neither",
-                "leave it out; CSV needs a first line with the names of its columns",
-            )
+            what = f"`{option}` names a column of CSV or Parquet, {name} is neither"
+            raise UsageError(what, "leave it out; CSV needs a first line with the names of its columns")
     for option in cells.record():
         raise UsageError(f"`{option}` is about cells of CSV or Parquet, {name} is neither", "leave it out")
 

@@ -108,9 +108,8 @@ def form_of(
         found = [name for name in table.columns if name.lower() in TARGETS]
         if len(found) != 1:
             what = f"{' and '.join(found)} may be" if found else "none is called target, label, class or y"
-            raise UsageError(
-                f"{table.name}: which column is the target? {what}", f"name it: `target=COLUMN`; there are {there}"
-            )
+            why = f"{table.name}: which column is the target? {what}"
+            raise UsageError(why, f"name it: `target=COLUMN`; there are {there}")
         target = found[0]
     how = table.cells
     named = {"target": target, "id": id, "weight_column": how.weight_column, "group_column": how.group_column}
@@ -151,9 +150,8 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         found = usual[0] if known.target is None and len(usual) == 1 else None
     missing = [name for name in known.columns if name not in table.columns]
     if missing:
-        raise DataError(
-            f"{table.name} lacks columns of the training data: {listed(missing)}", f"it has {listed(table.columns)}"
-        )
+        what = f"{table.name} lacks columns of the training data: {listed(missing)}"
+        raise DataError(what, f"it has {listed(table.columns)}")
     used = (*known.columns, found, known.target, known.id, *known.cells.apart)
     more = [name for name in table.columns if name not in used]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
@@ -173,10 +171,8 @@ def form_by_place(table: TableFile, width: int, target: str | None = None) -> Fo
 def _check_columns(table: TableFile) -> None:
     for k, name in enumerate(table.columns):
         if not name:
-            raise DataError(
-                f"{table.name}: column {k + 1} has no name",
-                "if it numbers the rows, write the table without it (pandas: index=False); else give it a name",
-            )
+            hint = "if it numbers the rows, write the table without it (pandas: index=False); else give it a name"
+            raise DataError(f"{table.name}: column {k + 1} has no name", hint)
         if name in table.columns[:k]:
             raise DataError(f"{table.name}: two columns have the name '{name}'", "rename one of them")
 

@@ -42,10 +42,8 @@ def libsvm_lines(X, y):
     y = y if texts else y.astype(np.float64)
     for one in dict.fromkeys(y.tolist()) if texts else ():
         if not is_word(one):
-            raise DataError(
-                f"the label '{shown(one)}' cannot be written as LIBSVM text",
-                "labels begin with a letter and hold no white space, colon, comma or #",
-            )
+            what = f"the label '{shown(one)}' cannot be written as LIBSVM text"
+            raise DataError(what, "labels begin with a letter and hold no white space, colon, comma or #")
     if not (np.isfinite(X.data).all() and (texts or np.isfinite(y).all())):
         raise DataError("nan or infinity cannot be written as LIBSVM text", "remove the samples or impute the values")
     return _lines(X, y)

@@ -225,10 +225,8 @@ class FolderLock:
                 lock(self._descriptor)
             except BlockingIOError:
                 os.close(self._descriptor)
-                raise InUseError(
-                    f"{folder} is in use by another run (process {(owner and owner[2].decode()) or 'unknown'})",
-                    "wait for it, or choose another folder with `out`",
-                ) from None
+                what = f"{folder} is in use by another run (process {(owner and owner[2].decode()) or 'unknown'})"
+                raise InUseError(what, "wait for it, or choose another folder with `out`") from None
             except BaseException:
                 os.close(self._descriptor)
                 raise

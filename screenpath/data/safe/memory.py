@@ -199,10 +199,8 @@ class MemoryLimit:
         """Raise if more has been taken than allowed, because an estimate was wrong."""
         taken = private_bytes() if self.limit is not None else 0
         if self.limit is not None and taken + self.lent > self.limit:
-            raise ResourceError(
-                f"{what} has taken {in_words(taken)}, more than {self._name(self.limit)}",
-                self._enough(self.limit, 1.1 * (taken + self.lent)),
-            )
+            why = f"{what} has taken {in_words(taken)}, more than {self._name(self.limit)}"
+            raise ResourceError(why, self._enough(self.limit, 1.1 * (taken + self.lent)))
 
     def check_possible(self, needed: int, what: str, hint: str) -> None:
         """Raise if ``needed`` more bytes would exceed the limit or, without one, the machine's memory."""

@@ -243,10 +243,8 @@ def _batches(table: TableFile, reader: Reader, names, rows: int):
         codes, missing = reader.hot(batch)
         _raise([*wrong, *missing, *target.take(batch)])
         if names is None and target.vocabulary is not None:
-            raise DataError(
-                f"{table.name}: labels are numbers in the first rows and texts after them",
-                "write all labels as texts, or all as numbers",
-            )
+            what = f"{table.name}: labels are numbers in the first rows and texts after them"
+            raise DataError(what, "write all labels as texts, or all as numbers")
         spelled, full = target.spelled, target.spellings.full
         y = target.numbers.array[: target.numbers.size].copy()
         target.spellings = target.spellings if full else Spellings()

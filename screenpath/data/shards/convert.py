@@ -464,8 +464,6 @@ def _names(sources) -> list:
 
 def _checked(record: dict, digest: str, name: str) -> dict:
     if record["text"] != digest:
-        raise RunFolderError(
-            f"cannot resume: the text of {name} in shard {record['shard']} has changed",
-            "start again without `resume`",
-        )
+        what = f"cannot resume: the text of {name} in shard {record['shard']} has changed"
+        raise RunFolderError(what, "start again without `resume`")
     return record

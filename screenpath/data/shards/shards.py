@@ -201,9 +201,8 @@ class ShardFolder:
     def check_indices(self, zero_based: bool) -> None:
         """Refuse ``--zero-based`` for data converted with indices from 1."""
         if zero_based and not self.meta["zero_based"]:
-            raise UsageError(
-                f"{self.path} was converted with indices from 1", "leave out `zero_based`, or convert again with it"
-            )
+            what = f"{self.path} was converted with indices from 1"
+            raise UsageError(what, "leave out `zero_based`, or convert again with it")
 
     def _open(self, k: int) -> tuple[dict, list[ShardFault]]:
         mapped, faults = {}, []
@@ -268,14 +267,11 @@ class ShardFolder:
         if n_features is None or n_features == self.d:
             return self.d
         if self.by == COLUMNWISE:
-            raise UsageError(
-                f"{self.path} was converted by columns, with {self.d} features", "give `n_features` to convert"
-            )
+            what = f"{self.path} was converted by columns, with {self.d} features"
+            raise UsageError(what, "give `n_features` to convert")
         if n_features < self.d:
-            raise DataError(
-                f"{self.path} has {self.d} features, more than `n_features={n_features}`",
-                f"use `n_features={self.d}` or more",
-            )
+            what = f"{self.path} has {self.d} features, more than `n_features={n_features}`"
+            raise DataError(what, f"use `n_features={self.d}` or more")
         return n_features
 
     def targets(self) -> np.ndarray:
@@ -355,18 +351,15 @@ def read_meta(path: Path) -> tuple[dict, str]:
         if type(version) is not int:
             raise TypeError
     except FileNotFoundError:
-        raise DataError(
-            f"{path} is a folder, but not one of shards", "name a LIBSVM text file, or a converted folder"
-        ) from None
+        what = f"{path} is a folder, but not one of shards"
+        raise DataError(what, "name a LIBSVM text file, or a converted folder") from None
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}", "check that it may be read") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"{file} is damaged", AGAIN) from None
     if version not in READ:
-        raise DataError(
-            f"{path} has the format {version}, this version reads {READ[0]} and {READ[1]}",
-            "use the version of screenpath that wrote it, or " + AGAIN,
-        )
+        what = f"{path} has the format {version}, this version reads {READ[0]} and {READ[1]}"
+        raise DataError(what, "use the version of screenpath that wrote it, or " + AGAIN)
     return meta, hashlib.sha256(text).hexdigest()
 
 

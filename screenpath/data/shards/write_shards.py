@@ -60,9 +60,8 @@ class ShardWriter:
             self.partial.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(self.partial)
         except OSError as error:
-            raise RunFolderError(
-                f"{self.partial} cannot be written: {error.strerror or error}", "choose a place that may be written"
-            ) from None
+            what = f"{self.partial} cannot be written: {error.strerror or error}"
+            raise RunFolderError(what, "choose a place that may be written") from None
         try:
             self._take_up(begun, settings, force)
         except BaseException:

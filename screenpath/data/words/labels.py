@@ -106,10 +106,8 @@ def label_number(label, names: Sequence[str] | Spelled | None, what: str) -> flo
         raise UsageError(f"`{what}={label}`: the labels of the data are numbers", "name one of them") from None
     text, said = label_text(value, names), str(label) if isinstance(label, str | int) else usual_text(value)
     if not isinstance(label, bool) and not _alike(said, text):
-        raise UsageError(
-            f"`{what}={said}` is not among the labels of the data: the nearest number in float64 is {text}",
-            "name a label as the data has it",
-        )
+        why = f"`{what}={said}` is not among the labels of the data: the nearest number in float64 is {text}"
+        raise UsageError(why, "name a label as the data has it")
     return value
 
 
@@ -210,10 +208,8 @@ def whole_label(label: float, tool: str, others: str = "export `to=json`, npz or
     """Return a label for a model file of LIBLINEAR or LIBSVM, which holds whole numbers only; ``others`` hold more."""
     text = label_text(label)
     if not is_plain(text) or not float(text).is_integer() or abs(float(text)) > INT_MAX:
-        raise UsageError(
-            f"{tool}'s labels are whole numbers, {text} is not one that it can hold",
-            f"{others}rename the labels in the data file",
-        )
+        what = f"{tool}'s labels are whole numbers, {text} is not one that it can hold"
+        raise UsageError(what, f"{others}rename the labels in the data file")
     return str(int(float(text)))
 
 
