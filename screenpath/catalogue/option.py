@@ -153,22 +153,6 @@ def _constraint(option: Option, value):
     return f"{name.strip()}={number_of(least):g}" if good else None
 
 
-def _flag(option: Option, value):
-    return bool(value) if value in (True, False) else None
-
-
-def _numbers(option: Option, value):
-    return [float(one) for one in (value.split(",") if isinstance(value, str) else value)]
-
-
-def _size(option: Option, value):
-    return parse_bytes(value) if isinstance(value, str) else operator.index(value)
-
-
-def _path(option: Option, value):
-    return value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
-
-
 def part_numbers(text: str) -> tuple[int, int] | None:
     """Return I and K of a part I/K; None if it is none."""
     found = PART.fullmatch(text)
@@ -176,23 +160,8 @@ def part_numbers(text: str) -> tuple[int, int] | None:
     return (number, parts) if 1 <= number <= parts else None
 
 
-def _part(option: Option, value):
-    found = part_numbers(value)
-    return found and f"{found[0]}/{found[1]}"
-
-
 def _text(option: Option, value):
     return None if value is None else str(value)  # 'none' has another meaning
-
-
-def _names(option: Option, value):
-    return _text(
-        option, value if isinstance(value, str) or not isinstance(value, Iterable) else ",".join(map(str, value))
-    )
-
-
-def _plugin(option: Option, value):
-    return plugin_of(value) or _text(option, value)
 
 
 def _label(option: Option, value):
@@ -221,8 +190,18 @@ def _texts(option: Option, value):
 
 CHECKS: dict[str, Callable] = {
     "whole": _whole, "number": _number, "positive": _number, "share": _share, "choice": _choice, "choices": _choices,
-    "constraint": _constraint, "flag": _flag, "switch": _flag, "numbers": _numbers, "size": _size, "path": _path,
-    "part": _part, "text": _text, "names": _names, "texts": _texts, "label": _label, "plugin": _plugin,
+    "constraint": _constraint, "text": _text, "texts": _texts, "label": _label,
+    **dict.fromkeys(("flag", "switch"), lambda _, value: bool(value) if value in (True, False) else None),
+    "numbers": lambda _, value: [float(one) for one in (value.split(",") if isinstance(value, str) else value)],
+    "size": lambda _, value: parse_bytes(value) if isinstance(value, str) else operator.index(value),
+    "path": lambda _, value: (
+        value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
+    ),
+    "part": lambda _, value: (found := part_numbers(value)) and f"{found[0]}/{found[1]}",
+    "names": lambda one, value: _text(
+        one, ",".join(map(str, value)) if isinstance(value, Iterable) and not isinstance(value, str) else value
+    ),
+    "plugin": lambda one, value: plugin_of(value) or _text(one, value),
 }  # fmt: skip
 
 

@@ -231,10 +231,6 @@ def threshold_words(asked: str, **found) -> str:
     return f"{asked}: {Threshold(**found)}"
 
 
-def with_error(mean: float, se: float | None) -> str:
-    return f"{mean:.6g}" if se is None or math.isnan(se) else f"{mean:.6g} +- {se:.2g}"
-
-
 def corrected_words(record: dict) -> str:
     """Return the score of the best step, corrected for having been chosen; see ``catalogue.scores.optimism``."""
     best = record["best"]
@@ -275,8 +271,11 @@ def found_lines(record: dict) -> list[tuple[str, str]]:
         step = record[key]
         at = ", ".join(f"{name} = {value:.6g}" for name, value in step["parameters"].items())
         scores = {record["score"]: step, **step.get("further", {})}
-        pairs = ((score.replace("_", "-"), with_error(one["mean"], one["se"])) for score, one in scores.items())
-        said = ", ".join(" ".join(pair) for pair in pairs)
+        known = {score: one["se"] is not None and not math.isnan(one["se"]) for score, one in scores.items()}
+        said = ", ".join(
+            f"{score.replace('_', '-')} {one['mean']:.6g}" + (f" +- {one['se']:.2g}" if known[score] else "")
+            for score, one in scores.items()
+        )
         lines.append((name, f"step {step['step']} ({at}): {said} over {folds_of(record)[0]} {held_out(record)}"))
     lines += [("corrected", corrected_words(record))] if record["best"].get("optimism") is not None else []
     if (found := record["best"].get("threshold")) is not None:

@@ -36,8 +36,11 @@ def intervals_of(run: Run, step, X, level: float = 0.9, training: str | tuple | 
     out, size = np.empty((X.shape[0], 2)), 1 + VALUES // errors.size
     for start in range(0, X.shape[0], size):
         out[start : start + size] = ends_of(values[start : start + size, fold], errors, level)
-    folds = values.shape[1]
-    return out, f"CV+ by the models of {folds} folds: {_promise(level, errors.size, folds)}"
+    n, folds = errors.size, values.shape[1]
+    # Of folds of one size (Barber et al. 2021, theorem 4).
+    lost = min(2.0 * (1.0 - 1.0 / folds) / (n / folds + 1.0), (1.0 - folds / n) / (folds + 1.0))
+    least = math.floor(100.0 * max(2.0 * level - 1.0 - lost, 0.0) + 1e-9)
+    return out, f"CV+ by the models of {folds} folds: at least {least}% of targets like those of training are inside"
 
 
 def _by_folds(run: Run, parameters: list, X, level: float, training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,10 +69,3 @@ def _by_folds(run: Run, parameters: list, X, level: float, training) -> tuple[np
             own, values[:, k] = np.split(found.products[0], [split.held_out.size])
             errors[split.held_out], fold[split.held_out] = np.abs(data.targets[split.held_out] - own), k
     return errors, fold, values
-
-
-def _promise(level: float, n: int, folds: int) -> str:
-    """Return which part of targets is inside at least, of folds of one size (Barber et al. 2021, theorem 4)."""
-    lost = min(2.0 * (1.0 - 1.0 / folds) / (n / folds + 1.0), (1.0 - folds / n) / (folds + 1.0))
-    least = math.floor(100.0 * max(2.0 * level - 1.0 - lost, 0.0) + 1e-9)
-    return f"at least {least}% of targets like those of training are inside"

@@ -211,20 +211,18 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
             # Reading turns an empty text into None; a run writes the empty text.
             row = {name: "" if value is None and name in WORDS else value for name, value in row.items()}
             folder.add_sparse(row, [] if run.stored is None else run.sparse_coefficients(stored["step"]))
-        for name, text in (*plan.outputs, *(_proofs(plan) if options.get("certificate") else ())):
+        proofs = []  # the certificates of the parts put together
+        if options.get("certificate"):
+            proofs.append((NAME, merged_steps([(run.path, stored["step"]) for run, stored, _ in plan.rows])))
+        if proofs and all(run.has(FOLDS_FILE) for run in plan.runs):
+            proofs.append((FOLDS_FILE, merged_folds([run.path for run in plan.runs])))
+        for name, text in (*plan.outputs, *proofs):
             folder.write_output(name, text)
         if first.has(ROWS_FILE):  # the same in every part
             folder.write_output(ROWS_FILE, (first.path / ROWS_FILE).read_bytes())
         folder.finish({**record, "ended": now()}, ())
     finally:
         folder.close()
-
-
-def _proofs(plan: Plan):
-    """Yield names and contents of the certificates, those of the parts put together."""
-    yield NAME, merged_steps([(run.path, stored["step"]) for run, stored, _ in plan.rows])
-    if all(run.has(FOLDS_FILE) for run in plan.runs):
-        yield FOLDS_FILE, merged_folds([run.path for run in plan.runs])
 
 
 def _record(plan: Plan, options: dict, command: list) -> dict:

@@ -35,7 +35,9 @@ def record_of(session, status: str) -> dict:
         "here": (circumstances(), versions()), "closed": getattr(s.model, "closed_until", None),
         "first": s.model.parameters(s.grid[0]),
     }  # fmt: skip
-    grid, closed, (here, libraries) = _grid(session, told["first"]), told["closed"], told["here"]
+    whole = {} if o["part"] is None else {"first_of_whole": s.offset, "whole": len(s.whole)}
+    ends = {"first": told["first"], "last": s.model.parameters(s.grid[len(s.grid) - 1])}
+    grid, closed, (here, libraries) = {"points": len(s.grid), **ends, **whole}, told["closed"], told["here"]
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": "screenpath",
@@ -64,13 +66,6 @@ def record_of(session, status: str) -> dict:
         **({"continued": s.continued} if s.continued else {}),
         "totals": {"n_steps": len(s.grid), **s.tally.record()},
     }
-
-
-def _grid(session, first: dict) -> dict:
-    """Return size and ends of the grid; the step table has all its points."""
-    s = session
-    whole = {} if s.options["part"] is None else {"first_of_whole": s.offset, "whole": len(s.whole)}
-    return {"points": len(s.grid), "first": first, "last": s.model.parameters(s.grid[len(s.grid) - 1]), **whole}
 
 
 def all_good(record: dict) -> bool:

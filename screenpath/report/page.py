@@ -149,11 +149,8 @@ def _reasons(run) -> str:
         if row["status"] != CERTIFIED:
             reason = row.get("reason")
             found.setdefault(f"{row['status']}: {reason}" if reason else row["status"], []).append(row["step"])
-    return _pairs((why, f"{_counted(steps)} {_ranges(steps)}") for why, steps in found.items()) if found else ""
-
-
-def _counted(steps: list[int]) -> str:
-    return "step" if len(steps) == 1 else f"{len(steps):,} steps:"
+    counts = {why: "step" if len(steps) == 1 else f"{len(steps):,} steps:" for why, steps in found.items()}
+    return _pairs((why, f"{counts[why]} {_ranges(steps)}") for why, steps in found.items()) if found else ""
 
 
 def _ranges(steps: list[int]) -> str:

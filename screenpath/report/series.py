@@ -216,6 +216,7 @@ def unmet_folds(run) -> str | None:
 THRESHOLD = {**dict.fromkeys(("value", "recall", "precision", "specificity"), kinds.is_number), "asked": kinds.is_text}
 SIGMOID = dict.fromkeys((one.name for one in fields(Sigmoid)), kinds.is_number)
 BOUND = dict.fromkeys(("cmin", "cmax", "best_error", "best_C", "lower_bound", "difference"), kinds.is_number)
+CHOSEN = dict.fromkeys(("C", "mean"), kinds.is_number)
 TRIED = {  # one of several gammas
     **dict.fromkeys(("gamma", "folds"), kinds.is_number), **dict.fromkeys(("dropped", "certified"), kinds.is_flag),
 }  # fmt: skip
@@ -231,7 +232,9 @@ def _check_cv(record, run, n_steps: int) -> None:
         "baselines": kinds.are_numbers, "confusion": _is_confusion, "at_boundary": kinds.is_text,
         "n_grid": kinds.is_number, "certified": kinds.has(BOUND),
         "until_turn": kinds.has({"last": at, "added_points": kinds.is_whole(0), "turned": kinds.is_flag}),
-        "tuned": kinds.has({"gamma": kinds.is_number, "pairs": kinds.is_number, "gammas": kinds.list_of(_is_tried)}),
+        "tuned": kinds.has({"gamma": kinds.is_number, "pairs": kinds.is_number, "gammas": kinds.list_of(
+            lambda one: kinds.has(TRIED)(one) and (one["dropped"] or kinds.has(CHOSEN)(one))
+        )}),
         "tuned.difference": kinds.is_number,
     }  # fmt: skip
     for name in ("best", "one_se"):
@@ -249,10 +252,6 @@ def _is_confusion(value: dict) -> bool:
     labels, row = value["labels"], kinds.list_of(kinds.is_whole(0))
     lines = kinds.list_of(lambda line: row(line) and len(line) == len(labels))
     return kinds.are_words(labels) and lines(value["counts"]) and len(value["counts"]) == len(labels)
-
-
-def _is_tried(one) -> bool:
-    return kinds.has(TRIED)(one) and (one["dropped"] or kinds.has({"C": kinds.is_number, "mean": kinds.is_number})(one))
 
 
 def _are_further(value, record: dict) -> bool:
@@ -311,15 +310,11 @@ def lines(runs, kind: str) -> Lines:
     tables = [read_cv(run).steps if kind == "cv" else run.steps for run in runs]
     named = "step" if len(first.parameters) > 1 else first.parameters[0]
     x = [np.array([row[named] for row in table], dtype=float) for table in tables]
-    names = [str(run.path) + _chosen_rule(run) for run in runs]
+    rules = [run.record["options"].get("rule") for run in runs]
+    own = [rule in (None, SPECS[run.model].default_rule) for run, rule in zip(runs, rules, strict=True)]
+    names = [str(run.path) + f" ({rule})" * (not usual) for run, rule, usual in zip(runs, rules, own, strict=True)]
     title = f"{scores.pop().replace('-', ' ')}, mean over folds" if kind == "cv" else title
     return Lines(title, named, kind == "gap", names, x, [values(run) for run in runs])
-
-
-def _chosen_rule(run) -> str:
-    """Return the rule of a run in brackets; nothing if it is the model's own."""
-    rule = run.record["options"].get("rule")
-    return "" if rule in (None, SPECS[run.model].default_rule) else f" ({rule})"
 
 
 def _share_screened(run) -> np.ndarray:

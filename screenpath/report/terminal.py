@@ -143,10 +143,6 @@ def _cv(run, width):
     return [*aligned(rows), *(f"{what}: {value}" for what, value in bound)]
 
 
-def _grid(run, width):
-    return _rows_of(series.grid(run), run.parameters[1], width)
-
-
 def _rows_of(grid, second: str, width) -> list[str]:
     """Return a curve along the first parameter for each value of the second."""
     lines: list[str] = []
@@ -168,5 +164,5 @@ SHOW = {
     "time": _time,
     "cv": _cv,
     "gammas": lambda run, width: _rows_of(series.read_gammas(run)[0], "gamma", width),
-    "grid": _grid,
+    "grid": lambda run, width: _rows_of(series.grid(run), run.parameters[1], width),
 }

@@ -136,7 +136,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         found.uncovered += [f"{name}: all" for name in FOLDED]
     elif not found.faults and "folds" in record["options"]:
         with _in_words(str(folder)), np.errstate(all="ignore"):
-            folds = Folds(folder, problem, data, lambda name, pair: _judged(name, found.tol, pair))
+            folds = Folds(folder, problem, data, lambda pair: _judge(Verification("", tol=found.tol), pair).faults)
             folds.check()
             found.faults += [(None, fault) for fault in folds.faults]
             found.covered += dict.fromkeys(folds.covered)
@@ -243,15 +243,8 @@ def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
         raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
 
 
-def _judged(name: str, tol: float, pair) -> list[str]:
-    """Return what a step of a fold claims wrongly."""
-    found = Verification(name, tol=tol)
-    _judge(found, pair)
-    return [reason for _, reason in found.faults]
-
-
-def _judge(found: Verification, pair, of: str = "") -> None:
-    """Add the verdict about a step, of which labels if it is that of two of them."""
+def _judge(found: Verification, pair, of: str = "") -> Verification:
+    """Add the verdict about a step, of which labels if it is that of two of them, and return what was found."""
     entry, (primal, error), gap = pair.entry, pair.primal, pair.gap
     least, faults = primal - error, list(dict.fromkeys(pair.faults))
     if not all(isinstance(entry[name], float) for name in ("primal", "primal_error", "gap")):
@@ -273,3 +266,4 @@ def _judge(found: Verification, pair, of: str = "") -> None:
         found.worst = relative if found.worst is None else max(found.worst, relative)
     where = of + ", ".join(f"{name} = {entry[name]:.6g}" for name in form.PARAMETERS if name in entry)
     found.faults += [(entry["step"], f"{where}: {fault}") for fault in faults]
+    return found

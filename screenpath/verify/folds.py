@@ -95,7 +95,7 @@ def read_folds(path: Path, header: dict) -> tuple[list, dict]:
 
 
 class Folds:
-    """The folds of a run; ``judge(fold, pair) -> list`` of what a step claims wrongly."""
+    """The folds of a run; ``judge(pair) -> list`` of pairs (step, what it claims wrongly)."""
 
     def __init__(self, folder: Path, problem, data, judge):
         self.record, self.problem, self.data, self.judge, self.folder = problem.record, problem, data, judge, folder
@@ -191,7 +191,7 @@ class Folds:
         claimed = [entry for entry in entries if entry["status"] == form.CERTIFIED]
         pairs = {pair.entry["step"]: pair for pair in check_steps(header, claimed, Part(source, part.rows))}
         for k, pair in pairs.items():
-            self.faults += [f"{name}, step {k}, {fault}" for fault in self.judge(name, pair)]
+            self.faults += [f"{name}, step {k}, {fault}" for _, fault in self.judge(pair)]
         for row, entry in zip(rows, entries, strict=True):
             if any(str(row[key]) != str(entry[key]) for key in ("status", *form.PARAMETERS) if key in entry):
                 self.faults.append(f"{name}, step {entry['step']}: folds.csv and certificate differ")
@@ -389,14 +389,11 @@ def between(score: str, forms: tuple, y: np.ndarray, weights: np.ndarray, tau: f
     if score == "f1":
         present = present if several else [1]
         wrong = [[fsum(weights[(y != k) & one[k]]) for k in classes] for one in (may, sure)]
-        parts = [[_f1(right[n][k], wrong[n][k], sizes[k]) for k in present] for n in range(2)]
+        sums = [[right[n][k] + wrong[n][k] + sizes[k] for k in classes] for n in range(2)]
+        parts = [[2.0 * right[n][k] / sums[n][k] if sums[n][k] else 0.0 for k in present] for n in range(2)]
     else:
         parts = [[right[n][k] / sizes[k] for k in present] for n in range(2)]
     return fsum(parts[0]) / len(present), fsum(parts[1]) / len(present)
-
-
-def _f1(right: float, wrong: float, size: float) -> float:
-    return 2.0 * right / (right + wrong + size) if right + wrong + size else 0.0
 
 
 def _decided(p: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -201,15 +201,10 @@ class Problem:
     def _options(self, free: bool) -> dict:
         header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
         cells = (table or {}).get("cells", {})
+        missing, how = cells.get("missing", "error"), "penalised" if self.options["bias"] else "none"
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
         found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
         found["l1_share"] = header.get("l1_share", 0.0)
-
-        def is_bias(value):
-            return value * value == kernel["constant"] if kernel and not free else value == bias
-
-        def is_intercept(value):
-            return value == "free" if free else value == ("penalised" if self.options["bias"] else "none")
 
         def is_parameter(name):
             def good(value):
@@ -225,8 +220,8 @@ class Problem:
 
         found = {
             **found,
-            "bias": is_bias,
-            "intercept": is_intercept,
+            "bias": lambda value: value * value == kernel["constant"] if kernel and not free else value == bias,
+            "intercept": lambda value: value == ("free" if free else how),
             "loss": header.get("loss", "hinge"),
             "nonnegative": lambda value: value == ("signs" in header) or self.options.get("signs") is not None,
             **{one: lambda value: True for one in ("signs", "groups") if ("options", one) not in self.unknown},
@@ -246,7 +241,9 @@ class Problem:
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
             "one_hot": self._encoded(table),
-            "missing": lambda value: same_policy(value, cells.get("missing", "error")),
+            "missing": lambda value: (  # numbers have several spellings
+                value == missing or float(0.0 if value == "zero" else value) == float(missing)
+            ),
             "missing_indicator": cells.get("missing_indicator", False),
             "na": list(cells.get("na", [])),
             **{name: cells.get(name, usual) for name, usual in (("decimal", "."), ("encoding", "utf-8"))},
@@ -323,11 +320,6 @@ def feature_names(table: dict) -> list[str]:
         found += [f"{name}={value}" for value in hot[name]] if name in hot else [name]
         found += [f"{name} is missing"] if name in table.get("indicated", ()) else []
     return found
-
-
-def same_policy(option, record: str) -> bool:
-    """Tell whether an option treats missing values as a certificate's table says: numbers have several spellings."""
-    return option == record or float({"zero": 0.0}.get(option, option)) == float(record)
 
 
 def digest_of(numbers) -> str | None:

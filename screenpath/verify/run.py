@@ -70,7 +70,9 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
     """
     record, header = problem.record, problem.header
     try:
-        files = files_of(record["options"])
+        kind, coefficients = (record["options"][name] for name in ("format", "coefficients"))
+        files = {"csv": ["steps.csv"], "json": ["steps.json"], "parquet": ["steps.csv", "steps.parquet"]}[kind]
+        files += [] if coefficients == "none" else [f"coefficients.{coefficients}"]
         contents, entries = _read(folder, record, files)
         changed = _changed(record, {**entries, NAME: certificate})
         if changed:
@@ -117,13 +119,6 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         found += coefficient_faults(folder / files[-1], contents.get(files[-1]), header, len(steps), solutions)
         covered.append("coefficients: every value")
     return found, [name for name in covered if name not in uncovered], uncovered
-
-
-def files_of(options: dict) -> list[str]:
-    """Return the files that the options ask for, the step table first."""
-    kind, coefficients = options["format"], options["coefficients"]
-    table = {"csv": ["steps.csv"], "json": ["steps.json"], "parquet": ["steps.csv", "steps.parquet"]}[kind]
-    return table + ([] if coefficients == "none" else [f"coefficients.{coefficients}"])
 
 
 def _other_files(folder: Path, record: dict, files: list[str]) -> list:

@@ -44,7 +44,8 @@ class Seen:
             places = np.minimum(np.searchsorted(self.columns, places), self.columns.size - 1)
         if places.size and not 0 <= places.min() <= places.max() < self.peaks.size:
             return  # not the data of the certificate, as whoever reads them says
-        v, values = self._weights(block.first, block.labels.size), filled(block.values, self.header, places)
+        given, count, values = self.sample_weights, block.labels.size, filled(block.values, self.header, places)
+        v = np.ones(count) if given is None else given[block.first : block.first + count]
         if self.passes == 1:
             self.parts.append(block.labels)
             self.nnz += block.columns.size
@@ -61,10 +62,6 @@ class Seen:
                 np.maximum.at(self.peaks, places, np.where(weights > 0.0, np.abs(values), 0.0))
             else:
                 self.squares += np.bincount(places, weights * (values - self.means[places]) ** 2, d)
-
-    def _weights(self, first: int, count: int) -> np.ndarray:
-        given = self.sample_weights
-        return np.ones(count) if given is None else given[first : first + count]
 
     @property
     def labels(self) -> np.ndarray:

@@ -38,12 +38,6 @@ def texts_of(y) -> tuple[str, ...] | None:
     return tuple(sorted(set(map(str, y.ravel().tolist()))))
 
 
-def are_truths(y) -> bool:
-    """Tell whether labels are True and False."""
-    y = np.asarray(y)
-    return y.dtype.kind == "b" or y.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in y.ravel())
-
-
 def numbered(y, names: tuple[str, ...] | None):
     """Return text labels as their places among ``names``; numbers unchanged."""
     if names is None:
@@ -205,7 +199,8 @@ class Given:
         if places is not None:
             X, names = rows_of(X, places, gaps), like
         X, numbers = check_data(X, numbered(y, texts), what, gaps)
-        truths = texts is None and are_truths(y)
+        own = np.asarray(y).ravel()  # whether labels are True and False
+        truths = own.dtype.kind == "b" or own.dtype.kind == "O" and all(isinstance(v, bool | np.bool_) for v in own)
         return cls(X, numbers, names, texts, numbers if texts is None else y, truths, form)
 
     def mark(self) -> int:

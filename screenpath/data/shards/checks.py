@@ -25,7 +25,7 @@ import numpy as np
 from screenpath.data.files.dataset import Form, is_form
 from screenpath.data.safe.memory import count_mapped
 from screenpath.data.safe.system import AT_ONCE, BINARY
-from screenpath.data.safe.values import are_words, is_flag, is_mapping, is_text, is_whole, wrong_entries
+from screenpath.data.safe.values import are_words, has, is_flag, is_mapping, is_text, is_whole, wrong_entries
 from screenpath.data.words.numerals import is_spelled
 
 BLOCK = 1 << 20  # values checked at a time
@@ -60,16 +60,12 @@ def _is_hash(value) -> bool:
     return is_text(value) and SHA256.fullmatch(value) is not None
 
 
-def _is_file(value) -> bool:
-    return is_mapping(value) and _is_hash(value.get("sha256")) and _is_crc(value.get("crc32"))
-
-
 _FIELDS = {
     "n": is_count, "d": is_count, "nnz": is_count, "block_bytes": is_count, "zero_based": is_flag,
     "dtype": lambda value: value in ("float64", "float32"), "notices": are_words, "sources": are_words,
     "sha256": _is_hash, "shards": lambda value: isinstance(value, list),
 }  # fmt: skip
-_OF_COLUMNS = {"width": is_count, "labels_file": _is_file}
+_OF_COLUMNS = {"width": is_count, "labels_file": has({"sha256": _is_hash, "crc32": _is_crc})}
 # Fields of some folders: those of tables, those by columns.
 _OF_SOME = {
     "labels": lambda value: is_mapping(value) and all(map(is_count, value.values())), "label_names": are_words,
@@ -148,7 +144,9 @@ def part_form(name: str, entry: dict, dtype: np.dtype) -> tuple[tuple, tuple]:
 def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:
     """Return the fault of a part's values, as far as the part alone shows it."""
     if name in ("targets", "dense", "data"):
-        return None if _all(np.isfinite, array) else "it holds nan or infinity"
+        flat = array.reshape(-1)
+        good = all(np.isfinite(flat[block]).all() for block in _blocks(flat.size))
+        return None if good else "it holds nan or infinity"
     if name in FORMER_PARTS:  # nobody reads them
         return None
     if name == "indices":
@@ -163,11 +161,6 @@ def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:
 def _blocks(size: int, step: int = BLOCK):
     for start in range(0, size, step):
         yield slice(start, min(start + step, size))
-
-
-def _all(holds, array: np.ndarray) -> bool:
-    flat = array.reshape(-1)
-    return all(holds(flat[block]).all() for block in _blocks(flat.size))
 
 
 def _outside(array: np.ndarray, size: int) -> str | None:
@@ -235,7 +228,10 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
             raise NotAnArray("it is no regular file")
-        raw = _mapped(descriptor, state.st_size) if state.st_size > SMALL else _read(descriptor, state.st_size)
+        if state.st_size > SMALL:
+            raw = _mapped(descriptor, state.st_size)
+        else:
+            raw = np.frombuffer(bytearray(os.read(descriptor, state.st_size)), dtype=np.uint8)
     finally:
         os.close(descriptor)
     dtype, start = _header(raw, dtypes, shape)
@@ -260,11 +256,6 @@ def _mapped(descriptor: int, size: int) -> np.ndarray:
         raise
     weakref.finalize(mapped, count_mapped, -size).atexit = False
     return np.frombuffer(mapped, dtype=np.uint8)
-
-
-def _read(descriptor: int, size: int) -> np.ndarray:
-    with open(descriptor, "rb", closefd=False) as file:
-        return np.frombuffer(bytearray(file.read(size)), dtype=np.uint8)
 
 
 def _header(raw: np.ndarray, dtypes, shape: tuple) -> tuple[np.dtype, int]:

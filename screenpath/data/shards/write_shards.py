@@ -272,7 +272,10 @@ def check_ours(folder: Path) -> None:
     for name in names:
         if not _NAMES.fullmatch(name) or not stat.S_ISREG((folder / name).lstat().st_mode):
             raise _foreign(folder, f"holds '{name}', which convert did not write")
-    if not (set(names) <= {LOCK, LOG} or _marked(folder)) or not _is_log(folder / LOG):
+    log, meta = (_head(folder / name) for name in (LOG, META))
+    marked = log.startswith(MARKS[LOG]) or (meta.startswith(MARKS[META]) and TOOL in meta)
+    ours = MARKS[LOG].startswith(log[: len(MARKS[LOG])])  # or the first bytes of one, or missing
+    if not (set(names) <= {LOCK, LOG} or marked) or not ours:
         raise _foreign(folder, "does not carry the mark of convert")
 
 
@@ -293,17 +296,6 @@ def marks_last(folder: Path) -> list[Path]:
 
 def _foreign(folder: Path, what: str) -> RunFolderError:
     return RunFolderError(f"{folder} {what}, so it is not changed", "move it away, or choose another name")
-
-
-def _marked(folder: Path) -> bool:
-    log, meta = (_head(folder / name) for name in (LOG, META))
-    return log.startswith(MARKS[LOG]) or (meta.startswith(MARKS[META]) and TOOL in meta)
-
-
-def _is_log(file: Path) -> bool:
-    """Tell whether a log is ours, or the first bytes of one, or missing."""
-    head = _head(file)[: len(MARKS[LOG])]
-    return MARKS[LOG].startswith(head)
 
 
 def _head(file: Path) -> bytes:
