@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import force_option, quiet_option
-from screenpath.cli.results import say_step, step_option, training_option, usual_step
+from screenpath.cli.results import outputs_of, say_step, step_option, training_options, usual_step
 from screenpath.errors import tell
 from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
 
@@ -28,9 +27,7 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
     "--compress", metavar="CHANGE", type=float,
     help="Kernel models: fewer support vectors, by which no decision changes by more than CHANGE, proven.",
 )  # fmt: skip
-@force_option
-@training_option
-@quiet_option
+@training_options
 def export(run, step, kind, out, compress, force, training, quiet):
     """Write a step of the run folder RUN as a model file; the weights are in the units of the data file.
 
@@ -67,9 +64,7 @@ def export(run, step, kind, out, compress, force, training, quiet):
 @click.option("--from", "low", metavar="C", type=float, help="Smallest C that it serves.  [default: that of the run]")
 @click.option("--to", "high", metavar="C", type=float, help="Largest C.  [default: that of the run]")
 @click.option("--weights", metavar="FILE", help="File of the rows' weights, one a line.  [default: FILE.weights]")
-@force_option
-@training_option
-@quiet_option
+@training_options
 def reduce(run, out, low, high, weights, force, training, quiet):
     """Write small data that have the optimum of the run folder RUN at every C of a range, for any solver.
 
@@ -81,11 +76,9 @@ def reduce(run, out, low, high, weights, force, training, quiet):
     from screenpath.engine.reduce import reduced
     from screenpath.report.console import Console
     from screenpath.store.open import open_run
-    from screenpath.store.outputs import Output
 
     run = open_run(run)
-    inputs = [run.path, training or run.record["data"].get("path")]
-    outputs = [Output(name, force, inputs) for name in (out, weights or f"{out}.weights")]
+    outputs = outputs_of(run, training, force, out, weights or f"{out}.weights")
     with Console(quiet, None).busy("finding rows that never matter"):
         found = reduced(run, low, high, training)
     outputs[0].write("".join(libsvm_lines(found.X, found.y)))

@@ -12,7 +12,7 @@ import click
 from screenpath.catalogue import options as o
 from screenpath.cli import options as shared
 from screenpath.cli.help import GroupedOption, helped
-from screenpath.cli.options import DONE, ERROR, flag, force_option
+from screenpath.cli.options import DONE, ERROR, force_option
 from screenpath.errors import UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
@@ -20,6 +20,7 @@ CLASSES_SHOWN = 20
 WIDEST_NAME = 40  # names up to this many characters are aligned
 NARROWEST = 12  # characters that a range has at least
 
+NAMING = (o.TARGET, o.ONE_HOT, o.COLUMNS, o.DROP, o.ID)  # options that name columns of a table
 grouped = partial(click.option, cls=GroupedOption)
 
 
@@ -29,12 +30,7 @@ grouped = partial(click.option, cls=GroupedOption)
 @click.option(
     "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
 )
-@flag(o.TARGET)
-@flag(o.ONE_HOT)
-@flag(o.COLUMNS)
-@flag(o.DROP)
-@flag(o.ID)
-@shared.flags(o.CELLS)
+@shared.flags((*NAMING, *o.CELLS))
 def inspect(data, **options):
     """Show shape, density, labels, column ranges and all faults of DATA (LIBSVM text, CSV, Parquet; '-' for stdin).
 
@@ -160,19 +156,13 @@ def _facts(seen):
 @grouped("--zero-based", group="data", is_flag=True, help="Feature indices start at 0 instead of 1.")
 @shared.flag(o.STORAGE, help="Form of the shards; auto decides by density.")
 @shared.flag(o.DTYPE, help="Type of the stored values; float32 halves them.")
-@shared.flag(o.TARGET)
-@shared.flag(o.ONE_HOT)
-@shared.flag(o.COLUMNS)
-@shared.flag(o.DROP)
-@shared.flag(o.ID)
-@shared.flags(o.SPELLED)
+@shared.flags((*NAMING, *o.SPELLED))
 @grouped(
     "--resume", group="output", everyday=True, is_flag=True,
     help="Keep the shards that a stopped conversion has made (or start it).",
 )  # fmt: skip
 @grouped("--force", group="output", everyday=True, is_flag=True, help="Replace an older folder.")
-@shared.flag(o.QUIET)
-@shared.flag(o.LOG_FORMAT)
+@shared.flags((o.QUIET, o.LOG_FORMAT))
 def convert(data, out, quiet, log_format, **options):
     """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 

@@ -7,8 +7,16 @@ import json
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, UNCERTIFIED, force_option, quiet_option, say
-from screenpath.cli.results import opened_run, run_argument, say_choice, step_option, training_option, usual_step
+from screenpath.cli.options import DONE, UNCERTIFIED, say
+from screenpath.cli.results import (
+    opened_run,
+    outputs_of,
+    run_argument,
+    say_choice,
+    step_option,
+    training_options,
+    usual_step,
+)
 from screenpath.errors import UsageError, flags, tell
 
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
@@ -23,9 +31,7 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
 @click.option("--certificate", metavar="FILE", help="Write the proof of every value, for screenpath verify FILE DATA.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
-@force_option
-@training_option
-@quiet_option
+@training_options
 def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
 
@@ -43,7 +49,6 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     The exit code is 3 if a row is left open: two intercepts are best, say, and they differ in its label.
     """
     from screenpath.engine.leave_out import check_left_out, leave_one_out
-    from screenpath.store.outputs import Output
 
     if steps == "every-c" and (step or rows or certificate):
         hint = "leave out `step`, `rows` and `certificate`"
@@ -58,8 +63,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     if steps == "every-c":
         return _every_c(opened, out, format, force, training, quiet)
     chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
-    inputs = [opened.path, training or opened.record["data"].get("path")]
-    output, proof = (None if file is None else Output(file, force, inputs) for file in (out, certificate))
+    output, proof = outputs_of(opened, training, force, out, certificate)
     hear = None if quiet else lambda text: tell(flags(text))
     found: list = []
     good = True
@@ -86,9 +90,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
 @step_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Number of rows shown.")
 @click.option("-o", "--out", metavar="FILE", help="Write all rows, in the same order, as CSV.")
-@force_option
-@training_option
-@quiet_option
+@training_options
 def influence(run, step, top, out, force, training, quiet):
     """Show which training rows move a run's model most: exact, by leaving out each of them.
 
@@ -98,12 +100,11 @@ def influence(run, step, top, out, force, training, quiet):
     """
     from screenpath.data.words.tables import aligned, csv_text
     from screenpath.engine.leave_out import check_left_out, leave_one_out
-    from screenpath.store.outputs import Output
 
     opened = opened_run(run, quiet)
     check_left_out(opened)
     chosen = opened.choose(step or usual_step(opened))
-    output = None if out is None else Output(out, force, [opened.path, training or opened.record["data"].get("path")])
+    (output,) = outputs_of(opened, training, force, out)
     for one in leave_one_out(opened, [chosen], training, tell=None if quiet else lambda text: tell(flags(text))):
         head, lines = one.influence()
         if output is not None:
@@ -119,10 +120,8 @@ def influence(run, step, top, out, force, training, quiet):
 
 def _every_c(opened, out, format, force, training, quiet) -> int:
     from screenpath.engine.every_c import every_c
-    from screenpath.store.outputs import Output
 
-    inputs = [opened.path, training or opened.record["data"].get("path")]
-    output = None if out is None else Output(out, force, inputs)
+    (output,) = outputs_of(opened, training, force, out)
     found = every_c(opened, training, None if quiet else lambda text: tell(flags(text)))
     if output is not None:
         output.write(found.csv())

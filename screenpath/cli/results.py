@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say
+from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say, stack
 from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
@@ -21,6 +21,7 @@ step_option = click.option("--step", "step", metavar="STEP", help=f"{STEP_HELP} 
 training_option = click.option(
     "--training", metavar="DATA", type=click.Path(), help="The training data of the run, if it has moved."
 )
+training_options = stack(force_option, training_option, quiet_option)  # of what reads these data, and writes a file
 run_argument = click.argument("run", metavar="[RUN]", required=False, type=click.Path())
 
 
@@ -43,6 +44,14 @@ def opened_run(name: str | None, quiet: bool):
     run = _opened(name)
     _tell_of(run, name, quiet)
     return run
+
+
+def outputs_of(run, training: str | None, force: bool, *names: str | None) -> list:
+    """Return the files to write, None where there is no name; the run and its training data are never written to."""
+    from screenpath.store.outputs import Output
+
+    inputs = [run.path, training or run.record["data"].get("path")]
+    return [None if name is None else Output(name, force, inputs) for name in names]
 
 
 def _listed() -> str:
@@ -96,9 +105,7 @@ def _line_of(path, record: dict) -> list[str]:
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Show how many dual variables are at their bounds, too.")
 @click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
-@force_option
-@training_option
-@quiet_option
+@training_options
 def show(run, step, top, details, duals, force, training, quiet):
     """Show what the run folder RUN, or the newest, holds: scores, one step and its features, certificate, model.
 
@@ -111,13 +118,11 @@ def show(run, step, top, details, duals, force, training, quiet):
     sparse-svm of two labels.
     """
     from screenpath.report.show import default_step, summary_of
-    from screenpath.store.outputs import Output
 
     if training is not None and duals is None:
         raise UsageError("--training is used only with --duals here", "leave it out, or add --duals FILE")
     name, run = run, _opened(run)
-    inputs = [run.path, training or run.record["data"].get("path")]
-    output = None if duals is None else Output(duals, force, inputs)
+    (output,) = outputs_of(run, training, force, duals)
     step = step or default_step(run)
     summary = summary_of(run, step, top, details)
     page = str(summary)  # finds damage before anything is printed

@@ -35,10 +35,7 @@ def _at_every_c(run, axes) -> None:
     axes.stairs(high, edges, baseline=low, fill=True, color=f.ORANGE, alpha=0.5, label="between: not proven")
     axes.stairs(low, edges, baseline=None, color=f.ORANGE, linewidth=1.4, label="left out, at least")
     axes.plot(found.C, found.trained, color=f.BLUE, linewidth=1.4, label="in training")
-    axes.set_xscale("log")
-    axes.set_xlim(edges[0], edges[-1])
-    axes.set_xlabel("C")
-    axes.set_ylabel(found.measure)
+    axes.set(xscale="log", xlim=(edges[0], edges[-1]), xlabel="C", ylabel=found.measure)
 
 
 def _at_steps(run, axes) -> None:
@@ -80,8 +77,7 @@ def draw_influence(run):
         place = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": 8}
         axes.annotate(name.replace("$", r"\$"), (own[row], change[row]), **place)
     what = "decision value" if run.labels is not None else "prediction"
-    axes.set_xlabel(f"{what} by the model of all rows")
-    axes.set_ylabel("change without the row")
+    axes.set(xlabel=f"{what} by the model of all rows", ylabel="change without the row")
     axes.set_title(f"{run.model}: influence of each row, {run.describe(step)}")
     if run.labels is not None and there.any():
         limits = axes.get_xlim(), axes.get_ylim()

@@ -52,11 +52,9 @@ def draw_rejection(run):
             "nothing was screened before a solve", (0.5, 0.5), xycoords="axes fraction", ha="center", color=f.GREY
         )
     axis.apply(axes)
-    axes.set_ylim(0.0, 1.0)
-    axes.set_ylabel("share screened before the solve")
-    axes.set_title(f"{run.model}: rejection by the rule {run.record['options'].get('rule', '')}".rstrip())
-    _legend_below(figure, axes)
-    return figure
+    title = f"{run.model}: rejection by the rule {run.record['options'].get('rule', '')}".rstrip()
+    axes.set(ylim=(0.0, 1.0), ylabel="share screened before the solve", title=title)
+    return _legend_below(figure, axes)
 
 
 def draw_gap(run):
@@ -80,10 +78,8 @@ def draw_gap(run):
     known = np.concatenate([gap[np.isfinite(gap)], target[np.isfinite(target)]]).clip(series.FLOOR, CEILING)
     if known.size:
         axes.set_ylim(known.min() / 3, known.max() * 5)
-    axes.set_ylabel("(primal − dual) / primal")
-    axes.set_title(f"{run.model}: duality gap on the full data")
-    _legend_below(figure, axes)
-    return figure
+    axes.set(ylabel="(primal − dual) / primal", title=f"{run.model}: duality gap on the full data")
+    return _legend_below(figure, axes)
 
 
 def draw_time(run):
@@ -99,10 +95,8 @@ def draw_time(run):
     _stack(axes, axis, parts, step="mid")
     axis.apply(axes)
     _limit_time(axes, total, unit)
-    axes.set_ylabel("seconds per step" if unit == 1.0 else "milliseconds per step")
-    axes.set_title(f"{run.model}: time per phase")
-    _legend_below(figure, axes)
-    return figure
+    axes.set(ylabel=f"{'' if unit == 1.0 else 'milli'}seconds per step", title=f"{run.model}: time per phase")
+    return _legend_below(figure, axes)
 
 
 def _limit_time(axes, total, unit: float) -> None:
@@ -148,9 +142,10 @@ def _along(axes, axis, values, label: str, wide: bool = False, **style) -> None:
         axes.plot(axis.x[group], values[group], label=label if number == 0 else None, marker=marker, **style)
 
 
-def _legend_below(figure, axes, most: int = 3) -> None:
+def _legend_below(figure, axes, most: int = 3):
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), most))
+    return figure
 
 
 def draw_grid(run):
@@ -173,8 +168,7 @@ def _heat_maps(grid, parameters, title: str, shares=(), size: tuple[float, float
         for setter, names in ((panel.set_xticks, grid.columns), (panel.set_yticks, [f"{v:.3g}" for v in grid.rows])):
             every = max(1, -(-len(names) // 5))
             setter(np.arange(0, len(names), every) + 0.5, names[::every])
-        panel.set_xlabel(grid.label)
-        panel.set_title(name)
+        panel.set(xlabel=grid.label, title=name)
         figure.colorbar(mesh, ax=panel, shrink=0.9)
     axes[0, 0].set_ylabel(parameters[1])
     figure.suptitle(title, fontsize=10)
@@ -208,10 +202,8 @@ def curve_of(cv: series.CrossValidation):
         axes.stairs(1.0 - cv.bounds[:, 2], edges, baseline=None, color=f.GREEN, linewidth=1.2, linestyle="-",
                     label="certified: no C above this (1 − lower bound on the error)")  # fmt: skip
     axis.apply(axes)
-    axes.set_ylabel(record["score"].replace("-", " "))
-    axes.set_title(_cv_title(record))
-    _legend_below(figure, axes, 2)
-    return figure
+    axes.set(ylabel=record["score"].replace("-", " "), title=_cv_title(record))
+    return _legend_below(figure, axes, 2)
 
 
 def _mark(axes, x, y, key: str, label: str, record: dict, color: str) -> None:
@@ -251,8 +243,7 @@ def _draw_cv_grid(cv: series.CrossValidation):
         members = [int(s["step"]) for s in cv.steps if s[names[1]] == grid.rows[row]]
         if int(chosen["step"]) in members:
             _mark(axes, members.index(int(chosen["step"])) + 0.5, row + 0.5, key, text, record=record, color=f.RED)
-    _legend_below(figure, axes, 2)
-    return figure
+    return _legend_below(figure, axes, 2)
 
 
 def draw_gammas(run):
@@ -268,8 +259,7 @@ def draw_gammas(run):
     row = int(np.argmin(np.abs(np.array(grid.rows) - best["gamma"])))
     column = int(np.argmin(np.abs(np.array(C) - record["best"]["parameters"]["C"])))
     _mark(axes, column + 0.5, row + 0.5, "best", f"gamma = {best['gamma']:.3g}, C = {C[column]:.3g}", record, f.BLACK)
-    _legend_below(figure, axes)
-    return figure
+    return _legend_below(figure, axes)
 
 
 def draw_coefficients(run):
@@ -406,8 +396,7 @@ def picture_together(lines: series.Lines, name: str | None) -> bytes:
             axes.set_yscale("log")
         if lines.x[0][-1] < lines.x[0][0]:  # values decrease along the path
             axes.xaxis.set_inverted(True)
-        axes.set_xlabel(lines.label)
-        axes.set_ylabel(lines.title)
+        axes.set(xlabel=lines.label, ylabel=lines.title)
         _legend_below(figure, axes, 1)
         return to_bytes(figure, series.picture_form(name))
 
@@ -424,9 +413,7 @@ def draw_rules(rows: list[dict]):
             bars = axis.barh(names, values, color=f.RED if column == "unsafe" else f.BLUE)
             texts = ["not known" if row[column] is None else form.format(row[column]) for row in rows]
             axis.bar_label(bars, texts, padding=3)
-            axis.set_xlim(0.0, 1.35 * max(values) or 1.0)  # room for the numbers
-            axis.set_title(title)
-            axis.set_xticks([])
+            axis.set(xlim=(0.0, 1.35 * max(values) or 1.0), title=title, xticks=[])  # with room for the numbers
             axis.tick_params(left=False)
             axis.spines["bottom"].set_visible(False)
     axes[0, 0].yaxis.set_inverted(True)  # in the order of the table

@@ -19,23 +19,7 @@ from pathlib import Path
 from screenpath.catalogue.option import part_numbers
 from screenpath.catalogue.scores import CONFUSION, SCORES
 from screenpath.data.files.dataset import is_form
-from screenpath.data.safe.values import (
-    are_names,
-    are_numbers,
-    are_words,
-    is_at_least_0,
-    is_flag,
-    is_label,
-    is_mapping,
-    is_number,
-    is_positive,
-    is_rule,
-    is_text,
-    is_whole,
-    list_of,
-    one_of,
-    wrong_entries,
-)
+from screenpath.data.safe import values as kinds
 from screenpath.data.words.labels import are_labels
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.walk import step as steps
@@ -131,7 +115,7 @@ def read_record(path: Path) -> dict:
     except (OSError, ValueError) as error:
         raise damaged(file, getattr(error, "strerror", None) or str(error)) from None
     version = record.get("schema_version") if isinstance(record, dict) else None
-    if not is_whole(1)(version):
+    if not kinds.is_whole(1)(version):
         raise damaged(file, "there is no schema_version")
     if version > SCHEMA_VERSION:
         what = f"{file} has schema version {version}; this program knows up to {SCHEMA_VERSION}"
@@ -147,9 +131,8 @@ def _check_seal(file: Path, record: dict) -> None:
     if record.get("sha256") != digest(content):
         raise damaged(file, "it was changed after it was written (its hash differs)")
     files = record.get("files")
-    is_size = is_whole(0)
     good = isinstance(files, dict) and all(
-        name in OUTPUTS and isinstance(entry, dict) and is_size(entry.get("bytes")) and is_text(entry.get("sha256"))
+        name in OUTPUTS and kinds.has({"bytes": kinds.is_whole(0), "sha256": kinds.is_text})(entry)
         for name, entry in files.items()
     )
     if not good:
@@ -172,41 +155,41 @@ def run_folders(folder: Path) -> list[Path]:
 # -- allowed entries -------------------------------------------------------------------------------------------------
 
 
-NEEDED = {
-    "model": is_text, "status": one_of(STATUSES), "data": is_mapping, "preparation": is_mapping,
-    "parameters": are_names, "columns": are_names, "options": is_mapping, "data.n_features": is_whole(1),
-}  # fmt: skip
-POSSIBLE = {
-    "kernel": is_mapping, "command": are_words, "versions": is_mapping, "totals": is_mapping,
-    "identity": is_mapping, "folds_certified": is_flag, "files": is_mapping,
-    "data.path": is_text, "data.sha256": is_text, "data.storage": is_text, "data.n_samples": is_whole(1),
-    "data.nnz": is_whole(0), "data.feature_names": are_words,
-    "data.label_names": are_words, "data.table": is_form,
-    "preparation.scaling": one_of(SCALINGS), "preparation.bias": is_number,
-    "preparation.features": list_of(is_whole(1)),
-    "preparation.scale": list_of(is_positive), "preparation.shift": are_numbers, "preparation.fill": are_numbers,
-    "options.tol": is_number, "options.seed": is_whole(0), "options.positive": is_label, "options.zero_based": is_flag,
-    "options.rule": is_rule, "options.solver": is_rule, "options.audit": is_flag,
-    "options.part": lambda value: is_text(value) and part_numbers(value) is not None,
-    "test": is_mapping, "test.path": is_text, "test.sha256": is_text, "test.n_samples": is_whole(1),
-    "test.baselines": lambda value: is_mapping(value) and all(map(is_number, value.values())),
-    "totals.seconds": is_mapping, "options.weights": is_text, "options.class_weight": are_words,
-    "totals.n_steps": is_whole(0), "totals.steps_done": is_whole(0), "totals.certified": is_whole(0),
-    "totals.unsafe": is_whole(0), "totals.unaudited": is_whole(0),
-    "between": is_mapping,
-    **{f"between.{name}": is_at_least_0 for name in ("from", "to", "C", "tau", "epsilon", "worst_rel_gap")},
-    "kernel.kernel": one_of(KERNELS), "kernel.gamma": is_positive,
-    "kernel.degree": is_whole(1), "kernel.coef0": is_at_least_0,
-    "kernel.constant": is_at_least_0, "kernel.rows_kept": is_whole(0),
-    "kernel.bytes": is_whole(0),
-}  # fmt: skip
+def _entries(*pairs: tuple) -> dict:
+    """Return the tests of entries by name, from pairs of a test and the names that it is of."""
+    return {name: good for good, names in pairs for name in names.split()}
+
+
+NEEDED = _entries(
+    (kinds.is_mapping, "data preparation options"), (kinds.are_names, "parameters columns"), (kinds.is_text, "model"),
+    (kinds.one_of(STATUSES), "status"), (kinds.is_whole(1), "data.n_features"),
+)  # fmt: skip
+POSSIBLE = _entries(
+    (kinds.is_mapping, "kernel versions totals identity files test totals.seconds between"),
+    (kinds.are_words, "command data.feature_names data.label_names options.class_weight"),
+    (kinds.is_text, "data.path data.sha256 data.storage test.path test.sha256 options.weights"),
+    (kinds.is_whole(1), "data.n_samples test.n_samples kernel.degree"),
+    (kinds.is_whole(0), "data.nnz options.seed totals.n_steps totals.steps_done totals.certified totals.unsafe"),
+    (kinds.is_whole(0), "totals.unaudited kernel.rows_kept kernel.bytes"),
+    (kinds.is_flag, "folds_certified options.zero_based options.audit"),
+    (kinds.is_number, "preparation.bias options.tol"),
+    (kinds.are_numbers, "preparation.shift preparation.fill"),
+    (kinds.list_of(kinds.is_positive), "preparation.scale"), (kinds.is_positive, "kernel.gamma"),
+    (kinds.is_at_least_0, "kernel.coef0 kernel.constant between.from between.to between.C between.tau"),
+    (kinds.is_at_least_0, "between.epsilon between.worst_rel_gap"),
+    (kinds.is_rule, "options.rule options.solver"), (kinds.is_label, "options.positive"),
+    (kinds.list_of(kinds.is_whole(1)), "preparation.features"), (is_form, "data.table"),
+    (kinds.one_of(SCALINGS), "preparation.scaling"), (kinds.one_of(KERNELS), "kernel.kernel"),
+    (lambda value: kinds.is_text(value) and part_numbers(value) is not None, "options.part"),
+    (lambda value: kinds.is_mapping(value) and all(map(kinds.is_number, value.values())), "test.baselines"),
+)  # fmt: skip
 
 
 def _check_entries(file: Path, record: dict) -> None:
     data = record.get("data")
     names = data.get("label_names") if isinstance(data, dict) else None
     names = names if isinstance(names, list) else None
-    for name, there in wrong_entries(record, NEEDED, {**POSSIBLE, "labels": partial(are_labels, names=names)}):
+    for name, there in kinds.wrong_entries(record, NEEDED, {**POSSIBLE, "labels": partial(are_labels, names=names)}):
         if there:
             raise damaged(file, f"the entry {name} has the wrong type or value")
         if record.get("status") != EMPTIED:
