@@ -75,6 +75,9 @@ def test_a_weight_column_is_a_file_of_weights(call):
     Path("t.csv").write_text(Path("t.csv").read_text().replace(",1.5,", ",,", 1))
     gap = call("svm", "t.csv", *LEARN, *GRID, "--weight-column", "w", "-o", "x")
     assert gap.code == 1 and "column 'w': the row has no weight" in gap.err
+    Path("t.csv").write_text(Path("t.csv").read_text().replace(",,", ",-1.5,", 1))
+    below = call("svm", "t.csv", *LEARN, *GRID, "--weight-column", "w", "-o", "x")
+    assert below.code == 1 and "t.csv, line 3, column 'w': a weight is negative: '-1.5'" in below.err
 
 
 @pytest.mark.parametrize(

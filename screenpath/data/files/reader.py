@@ -18,6 +18,7 @@ from screenpath.numbers.csr import counted_csr
 if TYPE_CHECKING:  # as in table.py
     from screenpath.data.words.faults import Fault
 
+NONE_BELOW = "weights are at least 0, and 0 leaves the row out"
 ON = 200_000  # rows after which the first fault ends reading
 
 
@@ -130,16 +131,6 @@ class Reader:
         )
 
 
-def _note_texts(odd: dict[str, Column], faults: list[Fault], batch: Batch) -> None:
-    """Count the texts of columns that should hold numbers."""
-    for fault in faults:
-        if fault.column is not None and ENCODE.format(fault.column) in fault.hint:
-            column = odd.setdefault(fault.column, Column(fault.column))
-            texts = [fault.token] if fault.token else batch.texts(fault.column).values
-            column.values.update(texts if column.different <= MOST else ())
-            column.texts += 1 if fault.token else batch.size
-
-
 def _advised(faults: list[Fault], odd: dict[str, Column], rows: int) -> list[Fault]:
     """Return faults with hints by what the column holds: not every text is worth a feature."""
     for column in odd.values():
@@ -157,13 +148,15 @@ class Beside:
         self.groups: list[np.ndarray] = [np.zeros(0, dtype=str)]
 
     def take(self, batch: Batch) -> list[Fault]:
-        """Append the cells of a batch; return faults of those that are missing or no numbers."""
+        """Append the cells of a batch; return faults of those that are missing, no numbers, or below 0."""
         faults: list[Fault] = []
-        if self.cells.weight_column:
-            values, wrong = batch.numbers(self.cells.weight_column)
+        if column := self.cells.weight_column:
+            values, wrong = batch.numbers(column)
             self.weights.extend(values)
             lost = {MISSING[0]: "the row has no weight"}  # which `missing` is not about
             faults += [replace(one, message=lost.get(one.message, one.message), hint=NUMBERS) for one in wrong]
+            below = np.flatnonzero(values < 0).tolist()
+            faults += [batch.fault(k, column, f"{values[k]:g}", "a weight is negative", NONE_BELOW) for k in below]
         if self.cells.group_column:
             texts = batch.texts(self.cells.group_column)
             self.groups.append(np.array([*texts.values, ""])[texts.codes])
@@ -247,7 +240,12 @@ def read_table(
                 gaps[[batch.row_of(fault) for fault in here if fault.message == MISSING[0]]] = True
                 here = [fault for fault in here if fault.message != MISSING[0]]
             faults.add(here)
-            _note_texts(odd, wrong, batch)
+            for fault in wrong:  # texts of columns that should hold numbers
+                if fault.column is not None and ENCODE.format(fault.column) in fault.hint:
+                    column = odd.setdefault(fault.column, Column(fault.column))
+                    texts = [fault.token] if fault.token else batch.texts(fault.column).values
+                    column.values.update(texts if column.different <= MOST else ())
+                    column.texts += 1 if fault.token else batch.size
             full = rows.good.size > ON if max_faults is None else len(faults.listed) >= max_faults
             if faults.listed and full:
                 return None, _advised(faults.counted(max_faults), odd, rows.good.size + batch.size)
