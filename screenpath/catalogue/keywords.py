@@ -50,7 +50,6 @@ def parameters(keywords: Iterable[Option], kind=inspect.Parameter.KEYWORD_ONLY) 
 
 
 def entry(keyword: Option) -> str:
-    """Return the documentation of a keyword."""
     choices = ", ".join(f'"{name}"' for name in keyword.choices)
     what = f"{{{choices}}}" if choices else keyword.type or TYPES[keyword.kind]
     default = "optional" if keyword.default is None else f"default {keyword.default!r}"

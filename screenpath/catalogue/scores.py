@@ -225,7 +225,6 @@ def baseline(score: Score, trained, targets, weights=(None, None)) -> float | No
 
 
 def baseline_words(name: str, value: float) -> str:
-    """Return the baseline of a score in words."""
     constant = {"mae": "median", "mse": "mean", "pinball": "quantile"}.get(name, "most frequent label")
     return f"{value:.6g} (always the {constant})"
 

@@ -56,7 +56,6 @@ def is_long(command: click.Command) -> bool:
 
 
 def whole_page(ctx) -> str:
-    """Return the page of a context's command with all options."""
     ctx.meta[WHOLE] = True
     return ctx.command.get_help(ctx)
 

@@ -131,7 +131,6 @@ def _every_c(opened, out, format, force, training, quiet) -> int:
 
 
 def _line(one) -> tuple:
-    """Return a step's line of the table."""
     if one.run.labels is None:
         (value, *_), (own, *_) = one.scores.values(), one.training.values()
         score = f"{value:.6g}", f"{own:.6g}"

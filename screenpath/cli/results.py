@@ -40,7 +40,6 @@ def _tell_of(run, name: str | None, quiet: bool) -> None:
 
 
 def opened_run(name: str | None, quiet: bool):
-    """Open a run, and tell of it."""
     run = _opened(name)
     _tell_of(run, name, quiet)
     return run

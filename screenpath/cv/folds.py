@@ -47,7 +47,6 @@ def splits_of(options: dict, n: int, groups: np.ndarray | None, classes=None) ->
 
 
 def digest_of(splits: list[Split]) -> str:
-    """Return a hash of the folds."""
     digest = hashlib.sha256()
     for split in splits:
         digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())

@@ -61,7 +61,6 @@ def merge_runs(folders, out, force: bool = False, command=("screenpath.merge_run
 
 
 def open_parts(folders) -> list[Run]:
-    """Return the runs of two or more folders; they must be complete."""
     runs = [open_run(folder) for folder in folders]
     if len(runs) < 2:
         raise UsageError("there is nothing to merge", "name the folders of two or more runs")

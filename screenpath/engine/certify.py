@@ -131,7 +131,6 @@ class Asked:
 
     @cached_property
     def pairs_of_labels(self) -> list[Asked]:
-        """Return the problems of the pairs of labels, each on its rows."""
         found, classes = [], (self.data.labels or {})["classes"]
         spec = SPECS["svm"].resolved(SPECS["svm"], {**self.options, "one_vs_one": False})
         for model, index, (one, other) in zip(self.model.parts, self.model.places, pairs_of(classes), strict=True):

@@ -73,7 +73,12 @@ def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals
     training data that are missing or not those of the run; a :class:`RunFolderError` a damaged certificate, or a step
     that could not be certified again.
     """
-    _check(run)
+    if run.model not in GIVEN:
+        what = f"dual variables are available for {', '.join(GIVEN)}, not for {run.model}"
+        raise UsageError(what, "its run folder keeps weights of features only; leave out `duals`")
+    if run.classes:
+        what = "a run with more than two labels has a set of dual variables for each class"
+        raise UsageError(what, "use a run with `positive=LABEL`")
     data = training_data(run, training)
     run.known(data.y)  # refuses unknown labels
     loss = LOSSES.get(run.model)
@@ -99,15 +104,6 @@ def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals
         texts = {float(one): one for one in run.sides if isinstance(one, NamedLabel)}
         labels = np.array([texts.get(y, y) for y in data.y.tolist()], dtype=object) if texts else data.y
     return Duals(labels, values, sides, sure & (states != form.BETWEEN), source)
-
-
-def _check(run: Run) -> None:
-    if run.model not in GIVEN:
-        what = f"dual variables are available for {', '.join(GIVEN)}, not for {run.model}"
-        raise UsageError(what, "its run folder keeps weights of features only; leave out `duals`")
-    if run.classes:
-        what = "a run with more than two labels has a set of dual variables for each class"
-        raise UsageError(what, "use a run with `positive=LABEL`")
 
 
 def _stored(run: Run, step: dict, loss, n: int) -> tuple:

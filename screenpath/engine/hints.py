@@ -71,7 +71,6 @@ def best_lines(session) -> list[tuple[str, str]]:
 
 
 def hints(session) -> list[str]:
-    """Return the hints on a finished session, options in backquotes."""
     found = _far_apart, _end_of_grid, _unscaled, _no_intercept, _nothing_found
     return [hint for find in found for hint in find(session)]
 

@@ -38,13 +38,11 @@ class Interpolated:
 
     @property
     def words(self) -> str:
-        """Return where it lies, and what is proven."""
         first, *second = (step.step for step in self.steps)
         where = f"between steps {first} and {second[0]}" if second else f"step {first}" if self.path[1:] else "solved"
         return f"{where}, relative gap at most {self.rel_gap:.2g}"
 
     def mean(self, of) -> Any:
-        """Return the mean of what ``of`` returns for the steps."""
         first, *second = map(of, self.steps)
         return (1.0 - self.share) * first + self.share * second[0] if second else first
 

@@ -228,7 +228,6 @@ class LeaveOneOut(Removed):
         return np.concatenate(out[X.shape[0] > 0 :])
 
     def __str__(self) -> str:
-        """Return a line for each thing to know."""
         n, counts = self.samples.size, self.counts
         drawn = "" if n == self.n else f", drawn at random from {self.n:,}"
         lines = [("left out", f"{n:,} rows{drawn}, one at a time: {self.run.model}, {self.run.describe(self.step)}")]
@@ -343,7 +342,6 @@ def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None
 
 
 def check_intervals(run: Run) -> None:
-    """Refuse a run whose predictions have no intervals."""
     if run.labels is not None:
         check_left_out(run)
     if "threshold" in run.record["columns"]:
@@ -371,7 +369,6 @@ def check_step(step) -> dict:
 
 
 def check_left_out(run: Run) -> None:
-    """Refuse a run whose rows cannot be left out."""
     command = f"screenpath {'cv ' if run.cross_validated else ''}{run.model} DATA"
     two = f"fit again with {command} `positive=LABEL`"
     check_removal(run.model, len(run.classes or ()), "use folds: screenpath cv", two)

@@ -142,7 +142,6 @@ BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_
 
 
 def cv_spec(spec: Spec) -> Spec:
-    """Return the model with the options of its cross-validation."""
     added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *(CERTIFY if spec.name == "svm" else ()))
     added += TUNING if KERNEL[0] in spec.options else ()
     left_out = {*WITHOUT, *LEVELS, *(one.name for one in added)}
@@ -184,7 +183,6 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
 
 
 def _libsvm_grid(options: dict) -> dict:
-    """Return the options that ``libsvm_grid`` stands for."""
     for name in ("gammas", "gamma", "grid", "c_list", "cmin", "cmax"):
         if options[name] is not None:
             raise UsageError(f"`libsvm_grid` and `{name}` both choose the values to try", "use one of the two")

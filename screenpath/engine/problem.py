@@ -90,15 +90,15 @@ class Problem:
         """
         if grid is None and (self.grid_given is not None or len(self.targets.parts) > 1):
             grid = self.grid()
-        found = zip(self.paths_on(grid, began), self.targets.labels, strict=True)
-        return [self._walked(path, data, labels) for (path, data), labels in found]
-
-    def _walked(self, path: Path, data: Prepared, labels) -> Result:
-        steps = path.steps()
-        if self.spec.rows is not None:  # the kernel matrix is not kept
-            return KernelPathResult(steps, data.preparation, labels, data.rows.blocks, **self.known)
-        kind = SparsePathResult if "alpha" in steps[0].parameters else PathResult
-        return kind(steps, data.preparation, labels, **self.known)
+        found: list[Result] = []
+        for (path, data), labels in zip(self.paths_on(grid, began), self.targets.labels, strict=True):
+            steps, p = path.steps(), data.preparation
+            if self.spec.rows is not None:  # the kernel matrix is not kept
+                found.append(KernelPathResult(steps, p, labels, data.rows.blocks, **self.known))
+            else:
+                kind = SparsePathResult if "alpha" in steps[0].parameters else PathResult
+                found.append(kind(steps, p, labels, **self.known))
+        return found
 
     def paths_on(self, grid=None, began: float | None = None) -> Iterator[tuple[Path, Prepared]]:
         """Yield the path of each problem and its data; all but kernel models share their rows."""

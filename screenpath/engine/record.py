@@ -124,7 +124,6 @@ class Tally:
         self.cpu_seconds, self.looked = self.cpu_seconds + processor - self.looked, processor
 
     def array(self) -> np.ndarray:
-        """Return all totals as one array, for a checkpoint."""
         counts = (getattr(self, name) for name in COUNTS)
         return np.array([*counts, *self.seconds.values(), *self.between.state()], dtype=np.float64)
 

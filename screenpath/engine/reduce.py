@@ -83,7 +83,6 @@ def reduce_run(
 
 
 def reduced(run: Run, low: float | None, high: float | None, training: str | None = None) -> ReducedData:
-    """Return what :func:`reduce_run` does, of an open run."""
     if run.model not in LOSSES or run.kernel or run.classes or run.parameters != ["C"]:
         what = "only data of linear paths are reduced: svm of two labels, lad, quantile and svr"
         raise UsageError(what, "leave the data whole")

@@ -305,7 +305,9 @@ class Session:
         first = self.sink.count
         found = self.found(reference, first)
         self.latest = reference
-        self.start_progress(first)
+        name, covered, at_work = self.spec.name, getattr(self.grid, "covered", None), self.pulse
+        most = len(self.grid) if covered is None else self.grid.most(self.options["tol"])
+        self.console.start(name, most, first, covered is not None, covered, at_work)
         try:
             limit.promised = 0  # from here on, memory in use counts
             compiling = self.console.compiling(limit.check_compiling)
@@ -348,13 +350,6 @@ class Session:
             for hint in hints(self):
                 self.console.say(f"hint: {hint}", "hint")
         self.status, self.good = status, all_good(record)
-
-    def start_progress(self, first: int) -> None:
-        grid, name = self.grid, self.spec.name
-        if not hasattr(grid, "covered"):
-            self.console.start(name, len(grid), first, pulse=self.pulse)
-            return
-        self.console.start(name, grid.most(self.options["tol"]), first, True, grid.covered, self.pulse)
 
     def keep_for_later(self, error: ResourceError) -> None:
         """Write a checkpoint, from which the path can continue with more memory."""

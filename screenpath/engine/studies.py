@@ -148,7 +148,12 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
         with console.compiling(limit.check_compiling):
             data = load_training(spec, options, console.say)
             spec = spec if data.spec is spec else model_of(data, options, console.say)
-            _warm(spec, options, data.rows, variants)
+            from screenpath.engine.warm import warm_model
+
+            for rule in dict.fromkeys(one.cells.get("rule", "vi+gap") for one in variants):
+                how = {**options, "rule": rule, "chunk": None}
+                find_plugins(how)
+                warm_model(spec, how, data.rows)
         once = built(spec, options, data) if spec.selects else None
         data = data.without_rows() if spec.copies else data
 
@@ -181,7 +186,9 @@ def plan_of(model: str, options: dict) -> tuple:
     option = "configurations" if model == L1_SVM.name else "rules"
     names = listed(options[option], option, EXAMPLES.get(model, BOX_EXAMPLE))
     refuse_unaudited(names, options["audit"])
-    starts = _starts(options["start"]) if "start" in options else [None]
+    starts = listed(options["start"], "start", "warm,cold") if "start" in options else [None]
+    for name in set(starts) - {*STARTS, None}:
+        raise UsageError(f"unknown start '{name}'", "use `start=warm`, cold or warm,cold")
     spec, options, make, measured = _ways(model, names, starts, options)
     variants: list[Variant] = []
     for start, on, name in product(starts, SHRINKING[options.get("shrinking")], names):
@@ -193,15 +200,6 @@ def plan_of(model: str, options: dict) -> tuple:
         told = {column: value for column, value in cells.items() if value is not None}
         variants.append(Variant(told, how, marks, next(alike, None)))
     return spec, options, variants, measured
-
-
-def _warm(spec, options: dict, rows, variants: list) -> None:
-    from screenpath.engine.warm import warm_model
-
-    for rule in dict.fromkeys(one.cells.get("rule", "vi+gap") for one in variants):
-        how = {**options, "rule": rule, "chunk": None}
-        find_plugins(how)
-        warm_model(spec, how, rows)
 
 
 def _rows(variant, model, measured: tuple, options: dict) -> list[dict]:
@@ -226,14 +224,6 @@ def listed(text: str, option: str, example: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageError(f"`{option}` is empty", f"give for example `{option}={example}`")
-    return names
-
-
-def _starts(text: str) -> list[str]:
-    names = listed(text, "start", "warm,cold")
-    wrong = [name for name in names if name not in STARTS]
-    if wrong:
-        raise UsageError(f"unknown start '{wrong[0]}'", "use `start=warm`, cold or warm,cold")
     return names
 
 

@@ -111,7 +111,6 @@ class ShardData:
 
     @property
     def density(self) -> float:
-        """Return stored values over cells."""
         return self.nnz / max(self.n * self.d, 1)
 
 

@@ -141,7 +141,6 @@ class Training(Prepared):
         }
 
     def description(self) -> dict:
-        """Return the entry ``data`` of run.json."""
         return {
             "path": self.path,
             "sha256": self.sha256,
@@ -193,6 +192,5 @@ class TestData:
     baselines: dict  # score of the best constant, by name; None for R^2
 
     def description(self) -> dict:
-        """Return the entry ``test`` of run.json."""
         known = {name: value for name, value in self.baselines.items() if value is not None}
         return {"path": self.path, "sha256": self.sha256, "n_samples": self.X.shape[0], "baselines": known}

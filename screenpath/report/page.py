@@ -60,6 +60,11 @@ def page(run, more: tuple[str, ...] = ()) -> str:
     record = run.record
     title = f"{run.model} on {PurePath(str(record['data'].get('path', 'data'))).name}"
     summary = summary_of(run)
+    names = ["step", *run.parameters, *(name for name in COLUMNS if name in run.record["columns"])]
+    names += [run.score_column] if run.score_column else []
+    table = _table("steps", names, ([row.get(name) for name in names] for row in run.steps))
+    origin = {**(record.get("versions") or {}), "SHA-256 of the data": record["data"].get("sha256")}
+    origin["seed"] = record["options"].get("seed")
     parts = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="no">{escape(notice)}</p>' for notice in run.notices),
@@ -74,10 +79,10 @@ def page(run, more: tuple[str, ...] = ()) -> str:
         "<h2>Pictures</h2>",
         *(_figure(run, kind) for kind in (*series.available(run), *more)),
         "<h2>Steps</h2>",
-        _steps(run),
+        table if len(run.steps) <= ROWS else f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>",
         "<h2>How to repeat it</h2>",
         f"<pre>{escape(shlex.join(str(word) for word in record.get('command') or []))}</pre>",
-        _pairs(_origin(record)),
+        _pairs((name, value) for name, value in origin.items() if value is not None),
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
@@ -197,25 +202,7 @@ def inline_svg(text: str, prefix: str) -> str:
     return re.sub(r'href="#', f'href="#{prefix}-', text).strip()
 
 
-def _steps(run) -> str:
-    names = ["step", *run.parameters, *(name for name in COLUMNS if name in run.record["columns"])]
-    names += [run.score_column] if run.score_column else []
-    table = _table("steps", names, ([row.get(name) for name in names] for row in run.steps))
-    if len(run.steps) <= ROWS:
-        return table
-    return f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>"
-
-
 def _cell(value) -> str:
     if value is None:
         return ""
     return escape(f"{value:.6g}" if isinstance(value, float) else str(value))
-
-
-def _origin(record) -> list:
-    pairs = [(name, value) for name, value in (record.get("versions") or {}).items()]
-    if record["data"].get("sha256"):
-        pairs.append(("SHA-256 of the data", record["data"]["sha256"]))
-    if record["options"].get("seed") is not None:
-        pairs.append(("seed", record["options"]["seed"]))
-    return pairs

@@ -58,7 +58,6 @@ def draw_rejection(run):
 
 
 def draw_gap(run):
-    """Draw the relative duality gap of each step against its target."""
     (gap, target), (figure, axes, axis) = series.gaps(run), _panel(run)
     certified = np.array([row["status"] == "certified" for row in run.steps])
     zero = gap <= series.FLOOR
@@ -379,7 +378,6 @@ def picture(run, kind: str | None, name: str | None) -> tuple[str, bytes]:
 
 
 def picture_together(lines: series.Lines, name: str | None) -> bytes:
-    """Return the picture of several runs: a line for each."""
     with f.need_matplotlib().rc_context(f.STYLE):
         figure, grid = f.new_figure()
         axes, every = grid[0, 0], np.concatenate(lines.x)

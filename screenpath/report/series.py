@@ -149,7 +149,6 @@ class CrossValidation:
 
 
 def read_cv(run) -> CrossValidation:
-    """Read and check the cross-validation of a run."""
     if not run.has("cv.json"):
         what = f"{run.path} holds no cross-validation"
         raise UsageError(what, "make one: screenpath cv MODEL DATA, in Python screenpath.cross_validate")

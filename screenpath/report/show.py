@@ -122,7 +122,6 @@ class RunSummary:
         return "\n".join(lines) + "\n"
 
     def certificate(self) -> list:
-        """Return what is proven, a line each."""
         gaps = [row["rel_gap"] for row in self.run.steps if row.get("rel_gap") is not None]
         worst = f", worst relative gap {max(gaps):.1e}" if gaps else ""
         asked = self.run.record["options"].get("tol")

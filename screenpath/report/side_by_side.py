@@ -165,14 +165,11 @@ def _side(run, step: dict, score: float, parts) -> Side:
     features = None
     if not run.kernel and run.stored is not None:
         features = int(np.count_nonzero(scaled_weights(run, run.coefficients(step)[0])[1]))
-    return Side(run, step, score, features, support_vectors(run, step), _seconds(run), parts)
-
-
-def _seconds(run) -> float:
     phases = (run.record.get("totals") or {}).get("seconds") or {}
     spent = [seconds for name, seconds in phases.items() if name != "compiling"]  # once for all runs, not this run's
     spent += [read_cv(run).record.get("seconds")] if run.has("cv.json") else []
-    return float(sum(seconds for seconds in spent if is_number(seconds)))
+    seconds = float(sum(one for one in spent if is_number(one)))
+    return Side(run, step, score, features, support_vectors(run, step), seconds, parts)
 
 
 def _compared(sides, score: str, basis: str, factor: float, notes) -> RunComparison:

@@ -282,7 +282,6 @@ def moved_to(of, index: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def problem_frame(header: dict) -> bytes:
-    """Return the frame of a problem."""
     arrays = {name: value for name, value in header.items() if isinstance(value, np.ndarray)}
     return form.frame(form.HEADER, {name: value for name, value in header.items() if name not in arrays}, arrays)
 

@@ -185,7 +185,6 @@ class RunFolder:
         return Checkpoint(progress, tally, state)
 
     def damaged_checkpoint(self, why) -> RunFolderError:
-        """Return the error of a checkpoint that cannot be continued."""
         why = f"there is no {why}" if isinstance(why, KeyError) else why
         return RunFolderError(f"{self.path / records.CHECKPOINT} is damaged ({why})", "start again with `force`")
 

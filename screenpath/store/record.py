@@ -64,7 +64,6 @@ def sealed(record: dict) -> dict:
 
 
 def file_entry(file: Path) -> dict:
-    """Return the size and SHA-256 of a file, for run.json."""
     found, size = hashlib.sha256(), 0
     with open(file, "rb") as stream:
         while data := stream.read(CHUNK):

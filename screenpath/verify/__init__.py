@@ -72,7 +72,6 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Tell whether every claim holds."""
         return not self.faults
 
     def __str__(self) -> str:

@@ -88,7 +88,6 @@ class ColumnSums:
         self.total, self.rest, self.error = np.zeros((3, d))
 
     def add(self, block, weights) -> None:
-        """Add the rows of a block, each times its weight."""
         weights = weights[block.rows]
         used = np.flatnonzero(weights)
         if not used.size:

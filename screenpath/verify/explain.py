@@ -30,7 +30,9 @@ def explained(found: Verification, step: int) -> list[str]:
 def _lines(pair: Pair, tol: float, faults: list[str]):
     entry, model, (value, off), gap = pair.entry, pair.model, pair.primal, pair.gap
     most, losses, dual = tol * (value - off), pair.ratio * sum(pair.losses), value - gap
-    own, times, linear = _formulas(model)
+    linear = f"(c_k theta_k - {0.5 * model.curve:g} theta_k^2)" if model.curve else "c_k theta_k"
+    own, times = ("lambda ||w||_1", "") if model.own else ("alpha/2 ||w||^2 + beta ||w||_1", "1/s ")
+    own, times = ("1/2 ||w||^2", "C ") if model.box else (own, times)
     where = ", ".join(f"{name} = {entry[name]!r}" for name in PARAMETERS if name in entry)
     yield f"step {entry['step']} of {model.name}: {where}"
     yield f"{'where':<10}{_rows(model)}"
@@ -40,7 +42,10 @@ def _lines(pair: Pair, tol: float, faults: list[str]):
     yield _line("", f"{times}sum_k loss_k", losses)
     yield _line("dual", f"D = {times}sum_k {linear} - h(u)", dual, "P - G")
     if pair.alpha:
-        conjugate = _conjugate(pair)
+        conjugate = float(pair.penalty[0])  # behind a kernel w is u
+        if not model.kernel:
+            beyond = np.maximum(model.outward(pair.u[0] + pair.u[1]) - pair.beta, 0.0)
+            conjugate = float(np.sum(beyond**2) / (2.0 * pair.alpha))
         yield _line("", f"{times}sum_k {linear}", dual + conjugate)
         yield _line("", "h(u)", conjugate)
     else:
@@ -80,22 +85,6 @@ def _losses(model) -> str:
     weights = ", times the weight of the row" if "weights" in model.header else ""
     total = "; s is the sum of the weights" if model.net else ""
     return f"loss_k = the largest theta_k t_k{square} for theta_k {ends}{weights}{total}"
-
-
-def _formulas(model) -> tuple[str, str, str]:
-    """Return the penalty, what the losses are multiplied by, and a dual variable's part of the dual value."""
-    linear = f"(c_k theta_k - {0.5 * model.curve:g} theta_k^2)" if model.curve else "c_k theta_k"
-    if model.box:
-        return "1/2 ||w||^2", "C ", linear
-    return ("lambda ||w||_1", "", linear) if model.own else ("alpha/2 ||w||^2 + beta ||w||_1", "1/s ", linear)
-
-
-def _conjugate(pair: Pair) -> float:
-    """Return ``h(u)`` of a penalty with a ridge; behind a kernel w is u."""
-    if pair.model.kernel:
-        return float(pair.penalty[0])
-    u, rest, _ = pair.u
-    return float(np.sum(np.maximum(pair.model.outward(u + rest) - pair.beta, 0.0) ** 2) / (2.0 * pair.alpha))
 
 
 def _line(head: str, text: str, value: float, more: str = "") -> str:

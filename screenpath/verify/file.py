@@ -235,6 +235,5 @@ def pack(codes: np.ndarray) -> np.ndarray:
 
 
 def unpack(packed: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """Return the codes from ``start`` to ``stop``."""
     some = packed[start // 4 : -(-stop // 4)]
     return np.stack([some >> shift & 3 for shift in (0, 2, 4, 6)], axis=1).ravel()[start % 4 :][: stop - start]

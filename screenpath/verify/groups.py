@@ -57,7 +57,6 @@ class Groups:
         return np.sqrt(np.bincount(self.of, np.square(values)))
 
     def terms(self, w: np.ndarray, beta: float) -> list[np.ndarray]:
-        """Return the terms of ``beta Omega(w)``."""
         return [beta * (1.0 - self.share) * self.weights * self.norms(w), beta * self.share * np.abs(w)]
 
     def rest(self, u: np.ndarray, beta: float) -> np.ndarray:

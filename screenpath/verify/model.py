@@ -114,7 +114,6 @@ class Model:
             raise DataError("the certificate's options are not those of a sparse SVM of two classes")
 
     def _groups(self) -> Groups | None:
-        """Return the groups of features that the penalty is on, if any."""
         header = self.header
         if not {"groups", "group_weights", "l1_share"} & set(header):
             return None

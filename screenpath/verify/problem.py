@@ -163,7 +163,6 @@ class Problem:
         return found
 
     def expected(self) -> dict:
-        """Return the table of the facts of run.json."""
         header, options, record, free = self.header, self.options, self.record, self.header.get("intercept") == "free"
         data, labels, table = header["data"], header["labels"], header["data"].get("table")
         names = None if table is None else feature_names(table)
@@ -201,6 +200,8 @@ class Problem:
     def _options(self, free: bool) -> dict:
         header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
         cells = (table or {}).get("cells", {})
+        asked = list(self.options.get("one_hot") or [])
+        encoded = None if table is None else features(self.source.names, "", asked, [])
         missing, how = cells.get("missing", "error"), "penalised" if self.options["bias"] else "none"
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
         found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
@@ -240,7 +241,9 @@ class Problem:
             "data": self.record["data"].get("path"),
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
-            "one_hot": self._encoded(table),
+            "one_hot": [] if table is None else lambda value: (
+                not value if not table["one_hot"] else encoded is None or encoded == set(table["one_hot"])
+            ),
             "missing": lambda value: (  # numbers have several spellings
                 value == missing or float(0.0 if value == "zero" else value) == float(missing)
             ),
@@ -256,13 +259,6 @@ class Problem:
             for name in CONVERTED & set(found):
                 found[name] = lambda value, wanted=found[name]: value in UNSET or same(value, wanted)
         return found
-
-    def _encoded(self, table: dict | None):
-        """Return the fact of the option that encodes columns."""
-        if table is None:
-            return []
-        found = features(self.source.names, "", list(self.options.get("one_hot") or []), [])
-        return lambda value: not value if not table["one_hot"] else found is None or found == set(table["one_hot"])
 
     def _selectors(self, table: dict | None) -> dict:
         """Return the facts of the options that select columns.

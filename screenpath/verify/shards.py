@@ -88,7 +88,6 @@ class ShardSource(Source):
         return parts
 
     def _check(self, k: int, parts: dict) -> None:
-        """Refuse parts that do not fit together."""
         n, ends = self.shards[k][0], parts.get("indptr")
         good = type(n) is int and len(parts["targets"]) == n and len(parts.get("dense", parts["targets"])) == n
         if good and ends is not None:

@@ -97,7 +97,6 @@ def range_of(header: dict) -> dict[str, float]:
 
 
 def table_faults(header: dict, record: dict, columns: list, table: list, steps: list, pairs: dict) -> list:
-    """Return (step or None, what differs) of a step table."""
     found: list = []
     if columns != record["columns"]:
         found.append((None, "the columns of the step table are not those of run.json"))

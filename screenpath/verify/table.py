@@ -163,7 +163,11 @@ class ParquetSource(TableSource):
             file = pyarrow.parquet.ParquetFile(self.path, read_dictionary=wanted, buffer_size=PAGES, pre_buffer=False)
             if self.missing == "error" and file.metadata.num_rows != self.n:
                 raise self._other()
-            self._check(file.metadata)
+            # Of row groups, not of columns: pyarrow ends the process where their metadata contradict themselves.
+            for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+                size = group.total_byte_size - NUMBER * group.num_rows * group.num_columns
+                if size > memory():
+                    raise ResourceError(f"{self.path}: texts of {size:,} bytes, more than this machine can hold", SAME)
             for batch in file.iter_batches(1 << 14, columns=wanted):
                 cells = [self._column(batch.column(found[name]), places) for name, _, places in self.cells]
                 labels = listed(batch.column(found[self.target]))
@@ -172,16 +176,6 @@ class ParquetSource(TableSource):
                     yield text, [column[k] for column in cells]
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.path} cannot be read: {error}", "check the file, or name another copy") from None
-
-    def _check(self, metadata) -> None:
-        """Refuse texts that this machine cannot hold, as the file states the size of a row group.
-
-        Not that of its columns: pyarrow ends the process where their metadata contradict themselves.
-        """
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            size = group.total_byte_size - NUMBER * group.num_rows * group.num_columns
-            if size > memory():
-                raise ResourceError(f"{self.path}: texts of {size:,} bytes, more than this machine can hold", SAME)
 
     def _column(self, column, places) -> list:
         cells = listed(column)

@@ -197,7 +197,6 @@ def completed(X, fill: np.ndarray | None):
 
 
 def is_cells(value) -> bool:
-    """Tell whether a JSON value is a valid record of cells."""
     usual = asdict(USUAL)
     try:
         right = all(

@@ -198,7 +198,6 @@ class Form:
 
 
 def is_form(value) -> bool:
-    """Tell whether a JSON value is a valid record of a form."""
     if not is_mapping(value) or set(value) - {"id", "cells", "base", "indicated"} != {"target", "columns", "one_hot"}:
         return False
     if not is_cells(value.get("cells", {})) or not are_words(value.get("indicated", [])):

@@ -308,7 +308,6 @@ def read_libsvm(
 def read_stream(
     stream, name: str, *, zero_based=False, n_features=None, dtype=np.float64, block=BLOCK, limit=None, labels=GIVEN
 ) -> Dataset:
-    """Read LIBSVM text from a stream; see :func:`read_libsvm`."""
     if labels not in (GIVEN, MARKED, ABSENT):
         raise UsageError(f"`labels={labels}` is not known", f"use {GIVEN}, {MARKED} or {ABSENT}")
     parser = Parser(name, zero_based, dtype, limit=limit, labels=labels)

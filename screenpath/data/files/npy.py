@@ -18,7 +18,6 @@ BESIDE = ".labels"  # the end of the name of the file of labels
 
 
 def is_npy(path) -> bool:
-    """Tell whether a path is that of a file of NumPy."""
     try:
         with open(path, "rb") as file:
             return file.read(len(NUMPY)) == NUMPY

@@ -245,7 +245,6 @@ def refuse_columns(
 
 
 def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:
-    """Refuse index options for a table."""
     for option, given in (("zero_based", zero_based), ("n_features", n_features is not None)):
         if given:
             raise UsageError(f"`{option}` is about LIBSVM text, {name} is a table", "leave it out")

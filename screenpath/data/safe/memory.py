@@ -113,7 +113,6 @@ def as_option(size: float) -> str:
 
 
 def joined(*hints: str) -> str:
-    """Return several hints as one sentence."""
     return "; or ".join(hint for hint in hints if hint)
 
 

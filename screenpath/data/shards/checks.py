@@ -74,7 +74,6 @@ _OF_SOME = {
 
 
 def meta_faults(meta: dict) -> Iterator[str]:
-    """Yield the faults of the content of meta.json."""
     if "crc32" in meta and meta["crc32"] != record_crc(meta):
         yield "its content is not what was written (CRC-32)"
     needed = _FIELDS if meta.get("by") is None else {**_FIELDS, **_OF_COLUMNS}

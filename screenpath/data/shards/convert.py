@@ -138,10 +138,12 @@ def convert(
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
     if by not in (ROWWISE, COLUMNWISE):
         raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
-    given = check_source(sources, by)
-    if given is not None:
-        refuse_columns(str(given), target, one_hot, None, columns, drop, id, how_read)
-        rows = checked_rows(given, zero_based, n_features, np.dtype(dtype))
+    folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
+    if folders:
+        if by != COLUMNWISE or len(sources) > 1:
+            raise UsageError(f"{folders[0]} is a folder", "name files; or one folder of shards, with `by=columns`")
+        refuse_columns(str(folders[0]), target, one_hot, None, columns, drop, id, how_read)
+        rows = checked_rows(Path(folders[0]), zero_based, n_features, np.dtype(dtype))
         return convert_columns(rows, out, size, storage, limit, force, resume)
     chosen = {"target": target, "one_hot": one_hot, "columns": columns, "drop": drop, "id": id, "cells": how_read}
     how = _How(size, jobs, limit, zero_based, n_features, storage, np.dtype(dtype), chosen, progress)
@@ -208,7 +210,10 @@ def _convert(sources, names, out, force, resume, how: _How, origin) -> ShardFold
         def one(k, block):
             digest = block.digest()
             if k in writer.known:
-                return _checked(writer.known[k], digest, block.name), block.nbytes
+                if writer.known[k]["text"] != digest:
+                    what = f"cannot resume: the text of {block.name} in shard {k} has changed"
+                    raise RunFolderError(what, "start again without `resume`")
+                return writer.known[k], block.nbytes
             data = block.read(zero_based, words, n_features)
             seen = _Seen.of(data.X, data.y, dtype, data.notices, data.spelled)
             X = stored_as(data.X, dtype, block.name)
@@ -303,16 +308,6 @@ def finished(by: str, out, known: dict) -> ShardFolder | None:
     return folder
 
 
-def check_source(sources, by: str) -> Path | None:
-    """Return the folder of shards by rows to transpose; None if the sources are files."""
-    folders = [source for source in sources if isinstance(source, (str, Path)) and Path(source).is_dir()]
-    if not folders:
-        return None
-    if by != COLUMNWISE or len(sources) > 1:
-        raise UsageError(f"{folders[0]} is a folder", "name files; or one folder of shards, with `by=columns`")
-    return Path(folders[0])
-
-
 def checked_rows(path: Path, zero_based: bool, n_features: int | None, dtype: np.dtype) -> ShardFolder:
     """Return the shards by rows to transpose; other indices, widths or types cannot be requested."""
     folder = ShardFolder(path)
@@ -343,7 +338,11 @@ def cached_shards(
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:32]
     entry = Path(cache) / f"{path.name}-{name}.shards"
     try:
-        return _cached(entry, origin)
+        folder = ShardFolder(entry)
+        if folder.meta.get("origin") != origin:
+            raise DataError(f"{entry} was not made of this file")
+        folder.check()
+        return folder
     except DataError:  # missing or damaged: convert (again)
         pass
     try:
@@ -362,15 +361,6 @@ def cached_shards(
         why = (error.strerror or str(error)) if isinstance(error, OSError) else error.message
         warnings.warn(f"going on without `cache={cache}`: {why}", DataCacheWarning, stacklevel=2)
         return None
-
-
-def _cached(entry: Path, origin: dict) -> ShardFolder:
-    """Return an entry of a cache; a DataError if it is missing, damaged, or made from something else."""
-    folder = ShardFolder(entry)
-    if folder.meta.get("origin") != origin:
-        raise DataError(f"{entry} was not made of this file")
-    folder.check()
-    return folder
 
 
 def _origin(path: Path, zero_based: bool) -> dict:
@@ -460,10 +450,3 @@ class _Seen:
 def _names(sources) -> list:
     """Return file names, escaped if they are not valid text."""
     return [Path(str(source)).name.encode("utf-8", "backslashreplace").decode() for source in sources]
-
-
-def _checked(record: dict, digest: str, name: str) -> dict:
-    if record["text"] != digest:
-        what = f"cannot resume: the text of {name} in shard {record['shard']} has changed"
-        raise RunFolderError(what, "start again without `resume`")
-    return record

@@ -192,7 +192,6 @@ class ShardFolder:
             self.labels()
 
     def faults(self, k: int) -> list[ShardFault]:
-        """Return all faults of shard ``k``."""
         return self._open(k)[1]
 
     def is_dense(self, k: int) -> bool:

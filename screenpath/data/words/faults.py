@@ -194,7 +194,9 @@ class Words:
         for row, start, token in words:
             code = self._codes.get(token)
             if code is None:
-                code = self._codes[token] = self._enter(token)
+                name = None if self.closed else label_of(token)
+                code = self._codes[token] = OTHER if name is None else len(self.names)
+                self.names += [] if name is None else [name]
             labels[row] = code
             if code == OTHER:
                 found.append((row, start, partial(label_fault, token=token)))
@@ -210,13 +212,6 @@ class Words:
         if min(word[0], number) < labels.size:
             self.texts = word[0] < number
             self.first = word[1].decode() if self.texts else ""
-
-    def _enter(self, token: bytes) -> int:
-        name = None if self.closed else label_of(token)
-        if name is None:
-            return OTHER
-        self.names.append(name)
-        return len(self.names) - 1
 
 
 def label_of(token: bytes) -> str | None:

@@ -29,7 +29,6 @@ def number_of(text: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a finite number."""
     return NUMBER.fullmatch(text.strip()) is not None
 
 
@@ -89,7 +88,6 @@ class Spelled:
 
 
 def is_spelled(value) -> bool:
-    """Tell whether a JSON value is a valid record of spellings."""
     good = isinstance(value, dict) and set(value) == {"texts", "fault"} and isinstance(value["fault"], str)
     texts = value["texts"] if good else None
     return isinstance(texts, list) and all(isinstance(text, str) and is_number(text) for text in texts)

@@ -63,7 +63,6 @@ class CsvTable:
         self.columns = tuple(columns)
 
     def opening(self) -> str:
-        """Return the text before the first record."""
         return self._line(self.columns)
 
     def record(self, row: dict, first: bool) -> str:
@@ -71,7 +70,6 @@ class CsvTable:
         return self._line(_cell(row.get(name)) for name in self.columns)
 
     def closing(self) -> str:
-        """Return the text after the last record."""
         return ""
 
     def _line(self, cells) -> str:
