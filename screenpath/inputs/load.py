@@ -273,6 +273,9 @@ def load_training(spec, options: dict, tell=None, data=None) -> Training:
     if not kept:
         say_notices(data.notices, source, tell)
     (n, d), columns = data.stored.shape, data.columns
+    if limit.limit is not None:
+        shape = shape_of(n, d, data.nnz, options, stored_dense(data.stored, options["storage"]))
+        limit.copy = shape.rows + spec.needs.build(shape)
     limit.check_vectors(spec.needs.vectors(Shape(n, d, 0, True)), n, d, source)
     options, known = learned(spec, options, data, data.y, source, data.text_label)
     spec = known["spec"]

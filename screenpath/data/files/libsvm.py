@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from screenpath.data.files.arrays import stored_as, stored_type
 from screenpath.data.files.dataset import LARGER_THAN_MEMORY, Dataset, Growing
-from screenpath.data.files.source import open_source
+from screenpath.data.files.source import open_source, to_come
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault, Words, name_fault, not_finite
 from screenpath.data.words.labels import sorted_labels
@@ -31,6 +31,7 @@ PARSED = 28  # bytes of scratch space for each byte of a block
 MOST = 2**53  # features: their numbers are exact as float64
 GIVEN, MARKED, ABSENT = "given", "marked", "absent"
 NUMERIC = b"+-.0123456789"  # a number begins with one of these
+SPARE = 1 << 14  # bytes
 UNKNOWN = b"-1.7976931348623157e308"  # stands for an unknown label during parsing
 MARK = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)\?(?=[ \t\r\n])", re.MULTILINE)
 BARE = re.compile(rb"^((?:\xef\xbb\xbf)?[ \t]*)(?=[0-9]+:)", re.MULTILINE)
@@ -76,8 +77,9 @@ class Parser:
         text = text if self.known == GIVEN else relabelled(text, self.known)
         stop = text.size
         if self._scratch is None or self._scratch.labels.size < stop // 2 + 2:
-            self._ask(PARSED * stop)
-            self._scratch = _Scratch(stop, self.max_faults)
+            size = stop + SPARE  # so that a block that ends in a longer line needs no other
+            self._ask(PARSED * size)
+            self._scratch = _Scratch(size, self.max_faults)
         if self.lines == 0 and text[:3].tobytes() == codecs.BOM_UTF8:
             text[:3] = 32  # a byte order mark, which some editors write, becomes blanks
         s = self._scratch
@@ -108,7 +110,8 @@ class Parser:
             self._ask(2 * self.indices.array.nbytes)
             self.indices.widen()
         # Arrays so far count as taken; the row pointers are made at the end.
-        self._ask(labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes + 8 * (self.labels.size + rows))
+        new = labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes
+        self._ask(new + 8 * (self.labels.size + rows), new)
         self.labels.extend(labels)
         self.counts.extend(counts)
         self.values.extend(values)
@@ -125,12 +128,12 @@ class Parser:
             if token != UNKNOWN and NUMBER.fullmatch(token.decode("latin-1")):
                 self._spellings.note(first + row, float(token), token.decode())
 
-    def _ask(self, needed: int) -> None:
-        """Request memory; the text still to come is assumed to need as much as the text so far."""
+    def _ask(self, needed: int, new: int = 0) -> None:
+        """Request memory, of which ``new`` bytes stay; the limit that is suggested is enough for the whole file."""
         if self.limit is not None:
-            so_far = sum(part.size * part.array.itemsize for part in (self.labels, self.values, self.indices))
+            so_far = new + sum(part.size * part.array.itemsize for part in (self.labels, self.values, self.indices))
             what = f"{self.source}: reading beyond line {self.lines:,}"
-            self.limit.check(needed, what, LARGER_THAN_MEMORY, known=so_far)
+            self.limit.check(needed, what, LARGER_THAN_MEMORY, known=to_come(so_far))
 
     def _settle(self, text, hard, labels, values, ends) -> list[int]:
         """Convert tokens that the kernel left over; return the rows of those that are faults."""

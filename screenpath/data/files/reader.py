@@ -10,6 +10,7 @@ import numpy as np
 from screenpath.data.files.advice import CELLS, MOST, Column
 from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.dataset import LARGER_THAN_MEMORY, Dataset, Form, Growing
+from screenpath.data.files.source import to_come
 from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, NUMBERS, Batch, TableFile, Target, Vocabulary
 from screenpath.data.words.numerals import is_number
 from screenpath.numbers import sparse as sp
@@ -224,7 +225,7 @@ def read_table(
     def room(known: int, needed: int) -> None:
         if limit is not None:
             done = f"{table.name}: reading beyond row {rows.counts.size:,}"
-            limit.check(needed, done, LARGER_THAN_MEMORY, known=known)
+            limit.check(needed, done, LARGER_THAN_MEMORY, known=to_come(known + needed))
 
     faults = Faults()
     more = [*beside.cells.apart, *([] if named is None or form.id is None else [form.id])]

@@ -35,6 +35,17 @@ def reading() -> tuple[str, int, int] | None:
         return None
 
 
+def to_come(so_far: int) -> int:
+    """Return the bytes that the rest of the file being read will take, and two copies of all rows, for a path.
+
+    Rows to come are like those that take ``so_far`` bytes; the first are taken to be as large as their text.
+    """
+    _, read, size = reading() or ("", 0, 0)
+    so_far = so_far or read
+    whole = so_far * size // read if read else so_far
+    return 3 * whole - so_far
+
+
 NUMPY = b"\x93NUMPY"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),

@@ -139,6 +139,7 @@ class MemoryLimit:
     def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
         self.limit, self.whole, self.count = limit, whole, count
         self.promised = 0  # bytes requested but not yet taken, which nobody else may have
+        self.copy = 0  # bytes of all rows: what a path copies of them is known late, a suggested limit has room for all
         self.lent = 0  # bytes that other processes of the command may take
         self.share: MemoryLimit | None = None  # of each of them, to be sent to it; None without a limit
         self.base = 0  # bytes taken when the limit came into force: about those of an idle process
@@ -191,7 +192,7 @@ class MemoryLimit:
             raise ResourceError(
                 f"{what} needs {in_words(needed)} in addition to the {in_words(taken)} in use: "
                 f"more than {self._name(self.limit)}",
-                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known))),
+                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known + self.copy))),
             )
 
     def look(self, what: str) -> None:
@@ -201,16 +202,16 @@ class MemoryLimit:
             why = f"{what} has taken {in_words(taken)}, more than {self._name(self.limit)}"
             raise ResourceError(why, self._enough(self.limit, 1.1 * (taken + self.lent)))
 
-    def check_possible(self, needed: int, what: str, hint: str) -> None:
+    def check_possible(self, needed: int, what: str, hint: str, known: int = 0) -> None:
         """Raise if ``needed`` more bytes would exceed the limit or, without one, the machine's memory."""
-        self.check(needed, what, hint)
+        self.check(needed, what, hint, known)
         if needed > physical_bytes():
             raise ResourceError(f"{what} needs {in_words(needed)}: more than this machine has", hint)
 
     def check_vectors(self, needed: int, n: int, d: int, source: str) -> None:
         """Raise if the vectors of a path over ``n`` rows and ``d`` features cannot fit, whatever the rows take."""
         what = f"a path on {n:,} rows and {d:,} features of {source} (the vectors alone)"
-        self.check_possible(needed, what, "check the largest index of the data")
+        self.check_possible(needed, what, "check the largest index of the data", self.copy)
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
         """Divide the rest among ``count`` processes, or raise if their shares would be too small.
@@ -267,9 +268,8 @@ class MemoryLimit:
     def _refused(self, limit: int, what: str, hint: str, error: MemoryError) -> ResourceError:
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
         size = math.prod(shape) * dtype.itemsize if shape is not None and dtype is not None else limit // 4
-        return ResourceError(
-            f"{what} would take more than {self._name(limit)}", joined(hint, self._enough(limit, limit + size))
-        )
+        enough = self._enough(limit, limit + size + self.copy)
+        return ResourceError(f"{what} would take more than {self._name(limit)}", joined(hint, enough))
 
     def _name(self, limit: int) -> str:
         if self.whole is None:
