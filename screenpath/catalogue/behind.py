@@ -31,17 +31,13 @@ def behind_kernel(spec: Spec) -> Spec:
     """Return a box model behind a kernel."""
     sides: tuple = () if spec.targets is not real_targets else (1.0, -1.0) if spec.needs is MIRRORED else (1.0,)
     return replace(
-        spec,
-        title=f"kernel {spec.title.removeprefix('linear ')}",
-        objective=spec.objective.replace("x_i.w", "w.Phi(x_i)") + ", Phi(x).Phi(z) = K(x, z)",
-        liblinear="",
-        rule=Later("screen", "parse_kernel_rule"),
-        solver=Later("solve.smo", "make_kernel_solver"),
-        rows=partial(_rows, sides),
-        streams=False,
+        spec, title=f"kernel {spec.title.removeprefix('linear ')}",
+        objective=spec.objective.replace("x_i.w", "w.Phi(x_i)") + ", Phi(x).Phi(z) = K(x, z)", liblinear="",
+        rule=Later("screen", "parse_kernel_rule"), solver=Later("solve.smo", "make_kernel_solver"),
+        rows=partial(_rows, sides), streams=False,
         kernel_modules=("active_set", "box", "double", "gram", "precise", "smo", "start"),
         needs=replace(KERNEL, mirrored=spec.needs is MIRRORED),
-    )
+    )  # fmt: skip
 
 
 def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
@@ -111,12 +107,6 @@ def _rows(sides: tuple, X, targets, options: dict, tell, inexact: float, kind=No
     from screenpath.rows.gram import GramRows
 
     return (kind or GramRows)(
-        X,
-        function_of(options, X),
-        np.repeat(sides, X.shape[0]) if sides else targets,
-        options.get("matrix_memory"),
-        np.dtype(options["dtype"]),
-        options["threads"],
-        tell,
-        inexact,
-    )
+        X, function_of(options, X), np.repeat(sides, X.shape[0]) if sides else targets, options.get("matrix_memory"),
+        np.dtype(options["dtype"]), options["threads"], tell, inexact,
+    )  # fmt: skip

@@ -355,13 +355,9 @@ HUBER = Net(
     formula="h(t) = t^2/(2 gamma) if |t| <= gamma, else |t| - gamma/2",
     box=LAD,
     smoothing=replace(
-        o.SMOOTHING,
-        default=1.0,
-        kind="positive",
-        help="Residual up to which the loss is quadratic, in the units of the targets.",
-        ends=(),
-        demand="",
+        o.SMOOTHING, default=1.0, kind="positive",
+        help="Residual up to which the loss is quadratic, in the units of the targets.", ends=(), demand="",
         everyday=True,
     ),
-)
+)  # fmt: skip
 NETS = {net.name: net for net in (HUBER, *(Net.of(loss) for loss in LOSSES.values() if not loss.signed))}

@@ -103,16 +103,11 @@ class Option:
             return f"must be one or several of {', '.join(self.choices)}, joined by commas"
         return {
             "constraint": f"must be one of {', '.join(self.choices)} with its least value, such as recall=0.9",
-            "number": "must be a finite number",
-            "positive": "must be a positive number",
-            "share": "must lie between 0 and 1",
-            "flag": "is True or False",
-            "switch": "is True, False or None",
-            "numbers": "must be a list of numbers",
-            "size": "must be an amount of memory",
-            "texts": "must be a text, or a list of texts",
-            "part": "must be I/K with I from 1 to K, such as 2/5",
-        }.get(self.kind, "must be a text")
+            "number": "must be a finite number", "positive": "must be a positive number",
+            "share": "must lie between 0 and 1", "flag": "is True or False", "switch": "is True, False or None",
+            "numbers": "must be a list of numbers", "size": "must be an amount of memory",
+            "texts": "must be a text, or a list of texts", "part": "must be I/K with I from 1 to K, such as 2/5",
+        }.get(self.kind, "must be a text")  # fmt: skip
 
 
 def _whole(option: Option, value):

@@ -151,16 +151,8 @@ L1_SVM = Spec(
     score="accuracy",
     liblinear="L1R_L2LOSS_SVC",
     options=(
-        o.POSITIVE,
-        o.ONE_VS_REST,
-        o.CLASS_WEIGHT,
-        o.WEIGHTS,
-        o.PENALTY_WEIGHTS,
-        o.NONNEGATIVE,
-        o.SIGNS,
-        *o.LAMBDA_GRID,
-        *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False),
-        o.CERTIFICATE,
+        o.POSITIVE, o.ONE_VS_REST, o.CLASS_WEIGHT, o.WEIGHTS, o.PENALTY_WEIGHTS, o.NONNEGATIVE, o.SIGNS, *o.LAMBDA_GRID,
+        *o.solving(o.L1_RULE, ("auto", "newton", "cd"), seeded=False), o.CERTIFICATE,
     ),
     resolved=_l1_resolved,
     parameter="lambda",
@@ -179,16 +171,14 @@ L1_SVM = Spec(
     streams_columns=True,
     copies=True,
     needs=L1,
-)
+)  # fmt: skip
 
 
 # Every model with a command, in the order of lists.
 SPECS = {
     **{name: LINEAR_SVM if name == LINEAR_SVM.name else loss.spec() for name, loss in losses.LOSSES.items()},
-    L1_SVM.name: L1_SVM,
-    SPARSE_SVM.name: SPARSE_SVM,
-    **{name: net.spec() for name, net in NETS.items()},
-}
+    L1_SVM.name: L1_SVM, SPARSE_SVM.name: SPARSE_SVM, **{name: net.spec() for name, net in NETS.items()},
+}  # fmt: skip
 
 
 def spec_of(model: str, penalty: str | None = None) -> Spec:

@@ -227,13 +227,9 @@ class ErrorBounds:
     def record(self) -> dict:
         """Return the range of C, the best error found in it, and what no C of it falls below."""
         return {
-            "cmin": self.grid[0],
-            "cmax": self.grid[-1],
-            "best_error": self.errors[self.best] / self.denominator,
-            "best_C": self.grid[self.best],
-            "lower_bound": self.lower / self.denominator,
-            "difference": self.difference,
-        }
+            "cmin": self.grid[0], "cmax": self.grid[-1], "best_error": self.errors[self.best] / self.denominator,
+            "best_C": self.grid[self.best], "lower_bound": self.lower / self.denominator, "difference": self.difference,
+        }  # fmt: skip
 
     def weak(self, target: float) -> list[Segment]:
         """Return the segments whose lower bound is more than ``target`` below the best error found, weakest first."""

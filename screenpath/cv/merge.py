@@ -159,14 +159,12 @@ def plan_of_folds(runs: list) -> Plan:
         cells = {name: {name: mean[k], f"{name}_se": se[k]} for name, (mean, se) in columns.items()}
         rows.append((first, row, row | {key: value for one in cells.values() for key, value in one.items()}))
     whole = {
-        **records[0],
-        **{name: _joined(name, records) for name in ("fold_sizes", "baselines")},
+        **records[0], **{name: _joined(name, records) for name in ("fold_sizes", "baselines")},
         **({"further": {one: _joined(one, [r["further"] for r in records]) for one in further}} if further else {}),
         "best": chosen(parameters, choice, choice.best, averages),
         "one_se": chosen(parameters, choice, choice.one_se, averages),
-        "at_boundary": at_boundary(parameters, choice.best),
-        "seconds": sum(record["seconds"] for record in records),
-    }
+        "at_boundary": at_boundary(parameters, choice.best), "seconds": sum(record["seconds"] for record in records),
+    }  # fmt: skip
     outputs = (
         ("cv.csv", scores_text(parameters, choice, len(whole["fold_sizes"]), averages)),
         ("folds.csv", "".join(folds)),
@@ -235,19 +233,11 @@ def _record(plan: Plan, options: dict, command: list) -> dict:
     ]
     return {
         **{name: value for name, value in first.items() if name not in ("files", "sha256", "between")},
-        **_between(plan.rows).record(),
-        "status": COMPLETE,
-        "command": command,
-        **circumstances(),
-        "started": min(str(run.record.get("started")) for run in plan.runs),
-        "versions": versions(),
-        "options": options,
-        "identity": identity,
-        "grid": {"points": len(table), "first": parameters[0], "last": parameters[1]},
-        "totals": _totals(plan.counted, table),
-        "merged": origins,
-        **plan.more,
-    }
+        **_between(plan.rows).record(), "status": COMPLETE, "command": command, **circumstances(),
+        "started": min(str(run.record.get("started")) for run in plan.runs), "versions": versions(), "options": options,
+        "identity": identity, "grid": {"points": len(table), "first": parameters[0], "last": parameters[1]},
+        "totals": _totals(plan.counted, table), "merged": origins, **plan.more,
+    }  # fmt: skip
 
 
 def _between(rows: list) -> Range:

@@ -188,14 +188,11 @@ class CvSession(Session):
     def identity(self) -> dict:
         o = self.options
         return {
-            **super().identity(),
-            "folds": self.count,
-            "repeats": len({split.repeat for split in self.drawn}),
+            **super().identity(), "folds": self.count, "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": drawing.digest_of(self.drawn),
-            "score": ",".join(score.name for score in (self.score, *self.further)),
-            **{name: o[name] for name in MORE},
+            "score": ",".join(score.name for score in (self.score, *self.further)), **{name: o[name] for name in MORE},
             **({"calibrate": True} if o["calibrate"] else {}),
-        }
+        }  # fmt: skip
 
     # -- the folds --
 
@@ -444,32 +441,18 @@ class CvSession(Session):
         o = self.options
         file = (o["fold_file"] or o["fold_column"]) is not None
         return {
-            "schema_version": SCHEMA_VERSION,
-            "model": self.spec.name,
-            "data": self.data.path,
-            "score": self.score.name,
-            "higher_is_better": self.score.higher,
-            "folds": self.count,
-            "repeats": 1 if file else o["repeats"],
-            "stratified": self.stratified,
-            "fold_seed": None if file else o["fold_seed"],
-            "fold_file": o["fold_file"],
+            "schema_version": SCHEMA_VERSION, "model": self.spec.name, "data": self.data.path, "score": self.score.name,
+            "higher_is_better": self.score.higher, "folds": self.count, "repeats": 1 if file else o["repeats"],
+            "stratified": self.stratified, "fold_seed": None if file else o["fold_seed"], "fold_file": o["fold_file"],
             **{name: o[name] for name in ("fold_column", "group_column") if o[name] is not None},
-            "fold_sizes": [split.held_out.size for split in self.splits],
-            "baselines": self.baselines(self.score),
+            "fold_sizes": [split.held_out.size for split in self.splits], "baselines": self.baselines(self.score),
             **({"further": {one.column: self.baselines(one) for one in self.further}} if self.further else {}),
-            "grid": "one for all folds, made from all data",
-            "n_grid": len(self.grid),
-            "parameters": list(self.parameters[0]),
-            "best": self.chosen(self.choice.best),
-            "one_se": self.chosen(self.choice.one_se),
-            "confusion": self.confusion(),
-            "at_boundary": self.boundary,
-            "until_turn": self.growth,
-            **({} if self.tuned is None else {"tuned": self.tuned}),
-            "certified": self.certified_record(),
-            "seconds": self.seconds,
-        }
+            "grid": "one for all folds, made from all data", "n_grid": len(self.grid),
+            "parameters": list(self.parameters[0]), "best": self.chosen(self.choice.best),
+            "one_se": self.chosen(self.choice.one_se), "confusion": self.confusion(), "at_boundary": self.boundary,
+            "until_turn": self.growth, **({} if self.tuned is None else {"tuned": self.tuned}),
+            "certified": self.certified_record(), "seconds": self.seconds,
+        }  # fmt: skip
 
     def chosen(self, step: int) -> dict:
         more = {name: asdict(one) for name, one in self.fitted[step].items() if one is not None}
@@ -499,11 +482,9 @@ class CvSession(Session):
             return None
         target = self.options["certify_to"]
         return {
-            **c.record(),
-            "target": target,
-            "reached": None if target is None else c.difference <= target,
+            **c.record(), "target": target, "reached": None if target is None else c.difference <= target,
             "added_points": self.added,
-        }
+        }  # fmt: skip
 
     def summary(self, status: str) -> list:
         if self.choice is None:

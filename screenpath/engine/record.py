@@ -39,33 +39,18 @@ def record_of(session, status: str) -> dict:
     ends = {"first": told["first"], "last": s.model.parameters(s.grid[len(s.grid) - 1])}
     grid, closed, (here, libraries) = {"points": len(s.grid), **ends, **whole}, told["closed"], told["here"]
     return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": "screenpath",
-        "status": status,
-        "command": s.command,
-        **here,
-        "started": s.started,
-        **({} if status == RUNNING else {"ended": now()}),
-        "model": s.spec.name,
-        "objective": s.spec.objective,
-        "stopping_rule": "primal - dual <= tol * primal on the full data",
-        "versions": libraries,
-        "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
-        "data": told["data"],
-        "test": s.test.description() if s.test is not None else None,
-        "labels": data.labels,
-        "preparation": told["preparation"],
-        "kernel": data.rows.describe() if s.spec.rows is not None else None,
+        "schema_version": SCHEMA_VERSION, "tool": "screenpath", "status": status, "command": s.command, **here,
+        "started": s.started, **({} if status == RUNNING else {"ended": now()}), "model": s.spec.name,
+        "objective": s.spec.objective, "stopping_rule": "primal - dual <= tol * primal on the full data",
+        "versions": libraries, "options": {name: _named(o[name], name in INPUTS) for name in sorted(o)},
+        "data": told["data"], "test": s.test.description() if s.test is not None else None, "labels": data.labels,
+        "preparation": told["preparation"], "kernel": data.rows.describe() if s.spec.rows is not None else None,
         **({} if status == RUNNING else s.tally.between.record(s.spec.parameter)),
         "guarantee": s.grid.guarantee(s.tally.steps) if s.tally.steps and hasattr(s.grid, "guarantee") else None,
-        **({} if closed is None else {"closed_form_until": closed}),
-        "parameters": list(grid["first"]),
-        "columns": list(s.columns),
-        "identity": told["identity"],
-        "grid": grid,
-        **({"continued": s.continued} if s.continued else {}),
-        "totals": {"n_steps": len(s.grid), **s.tally.record()},
-    }
+        **({} if closed is None else {"closed_form_until": closed}), "parameters": list(grid["first"]),
+        "columns": list(s.columns), "identity": told["identity"], "grid": grid,
+        **({"continued": s.continued} if s.continued else {}), "totals": {"n_steps": len(s.grid), **s.tally.record()},
+    }  # fmt: skip
 
 
 def all_good(record: dict) -> bool:
@@ -148,18 +133,13 @@ class Tally:
 
     def record(self) -> dict:
         return {
-            "steps_done": self.steps,
-            "certified": self.certified,
-            "unsafe": self.unsafe,
-            **({"unaudited": self.unaudited} if self.unaudited else {}),
-            "epochs": self.epochs,
-            "passes": self.passes,
+            "steps_done": self.steps, "certified": self.certified, "unsafe": self.unsafe,
+            **({"unaudited": self.unaudited} if self.unaudited else {}), "epochs": self.epochs, "passes": self.passes,
             "mean_rejection_ratio": self.rejection_sum / self.steps if self.steps else None,
             "worst_rel_gap": self.worst_rel_gap if self.steps else None,
-            **({"constant_from": self.constant_from} if self.constant_from else {}),
-            "cpu_seconds": self.cpu_seconds,
+            **({"constant_from": self.constant_from} if self.constant_from else {}), "cpu_seconds": self.cpu_seconds,
             "seconds": dict(self.seconds),
-        }
+        }  # fmt: skip
 
     def lines(self, n_steps: int) -> list[tuple[str, str]]:
         """Return the lines (what, value) of the closing table."""

@@ -211,12 +211,9 @@ class Session:
     def identity(self) -> dict:
         """Return all that decides the numbers: a resumed run must have the same."""
         return {
-            "tool_version": __version__,
-            "model": self.spec.name,
-            **self.data.identity(),
-            "test_sha256": self.test.sha256 if self.test is not None else None,
-            **self.spec.identity(self.options),
-        }
+            "tool_version": __version__, "model": self.spec.name, **self.data.identity(),
+            "test_sha256": self.test.sha256 if self.test is not None else None, **self.spec.identity(self.options),
+        }  # fmt: skip
 
     def start(self):
         """Open the files, new or to be continued; return the reference of the next step."""

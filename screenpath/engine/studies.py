@@ -35,15 +35,9 @@ COLUMNS = (
 )
 SOLVING = "screening and solver"
 REPEATS = Option(
-    "repeats",
-    3,
-    metavar="N",
-    group=SOLVING,
-    help="Runs of each variant.",
-    stated=True,
-    everyday=True,
+    "repeats", 3, metavar="N", group=SOLVING, help="Runs of each variant.", stated=True, everyday=True,
     **o.POSITIVE_COUNT,
-)
+)  # fmt: skip
 AUDIT = replace(o.AUDIT, help="Solve each step of each rule again unscreened, and count unsafe decisions.")
 ATTACK = Option(
     "attack", 0, "whole", least=0, metavar="N", group=SOLVING,

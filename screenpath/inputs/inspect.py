@@ -130,17 +130,10 @@ class ShardInspection(Inspection):
 
 
 def inspect(
-    source: FileLike,
-    *,
-    max_faults: int = 20,
-    zero_based: bool = False,
-    target: str | None = None,
-    one_hot: str | Sequence[str] = (),
-    columns: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (),
-    id: str | None = None,
-    **cells: Any,
-) -> Inspection:
+    source: FileLike, *, max_faults: int = 20, zero_based: bool = False, target: str | None = None,
+    one_hot: str | Sequence[str] = (), columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
+    id: str | None = None, **cells: Any,
+) -> Inspection:  # fmt: skip
     """Look at a data file or at a shard folder, whatever is wrong with single rows; reading ends at ``max_faults``.
 
     Other parameters as of :func:`screenpath.read_data`. DataError: the file cannot be opened, or is a damaged archive.

@@ -142,17 +142,12 @@ class Training(Prepared):
 
     def description(self) -> dict:
         return {
-            "path": self.path,
-            "sha256": self.sha256,
-            "n_samples": self.shape[0],
-            "n_features": self.shape[1],
-            "nnz": self.nnz,
-            "storage": "shards" if self.on_disk else "sparse" if self.rows.sparse else "dense",
-            "bytes": self.rows.nbytes,
-            **({} if self.names is None else {"feature_names": list(self.names)}),
+            "path": self.path, "sha256": self.sha256, "n_samples": self.shape[0], "n_features": self.shape[1],
+            "nnz": self.nnz, "storage": "shards" if self.on_disk else "sparse" if self.rows.sparse else "dense",
+            "bytes": self.rows.nbytes, **({} if self.names is None else {"feature_names": list(self.names)}),
             **({} if self.label_names is None else {"label_names": list(self.label_names)}),
             **({} if self.form is None else {"table": self.form.record()}),
-        }
+        }  # fmt: skip
 
     def check(self) -> None:
         """Raise where files that are read in every pass have changed since the last one."""

@@ -114,15 +114,12 @@ def run_of(path: Result) -> Run:
         labels = {"classes": list(path.labels)} if several else dict(zip(("-1", "+1"), path.labels, strict=False))
     options = getattr(path.origin, "options", {})
     record = {
-        "model": getattr(path.origin, "model", "path"),
-        "parameters": list(path.steps[0].parameters),
-        "columns": list(rows[0]),
-        "options": {"rule": options.get("rule", "")},
-        "labels": labels,
+        "model": getattr(path.origin, "model", "path"), "parameters": list(path.steps[0].parameters),
+        "columns": list(rows[0]), "options": {"rule": options.get("rule", "")}, "labels": labels,
         "kernel": {"kernel": "kernel"} if weights is None else None,
         "preparation": {"scaling": preparation.kind, "scale": preparation.scale},
         "data": {"n_features": preparation.width or preparation.n_features, "feature_names": path.feature_names},
-    }
+    }  # fmt: skip
     solved = [row for row in rows if row["primal"] is not None]
     place: Any = (MEMORY, 0) if linear else None
     run = Run(MEMORY, record, solved, place, [], rows)

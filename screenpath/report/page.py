@@ -66,24 +66,16 @@ def page(run, more: tuple[str, ...] = ()) -> str:
     origin = {**(record.get("versions") or {}), "SHA-256 of the data": record["data"].get("sha256")}
     origin["seed"] = record["options"].get("seed")
     parts = [
-        f"<h1>{escape(title)}</h1>",
-        *(f'<p class="no">{escape(notice)}</p>' for notice in run.notices),
-        *(f"<p>{escape(sentence)}</p>" for sentence in _in_words(summary)),
-        "<h2>Problem</h2>",
-        f"<p><code>{escape(str(record.get('objective', '')))}</code></p>",
-        _pairs(facts_of(run).items()),
-        "<h2>Certificate</h2>",
-        _certificate(summary),
-        *_choice(run),
-        *_largest(summary),
-        "<h2>Pictures</h2>",
-        *(_figure(run, kind) for kind in (*series.available(run), *more)),
-        "<h2>Steps</h2>",
+        f"<h1>{escape(title)}</h1>", *(f'<p class="no">{escape(notice)}</p>' for notice in run.notices),
+        *(f"<p>{escape(sentence)}</p>" for sentence in _in_words(summary)), "<h2>Problem</h2>",
+        f"<p><code>{escape(str(record.get('objective', '')))}</code></p>", _pairs(facts_of(run).items()),
+        "<h2>Certificate</h2>", _certificate(summary), *_choice(run), *_largest(summary), "<h2>Pictures</h2>",
+        *(_figure(run, kind) for kind in (*series.available(run), *more)), "<h2>Steps</h2>",
         table if len(run.steps) <= ROWS else f"<details><summary>{len(run.steps):,} steps</summary>{table}</details>",
         "<h2>How to repeat it</h2>",
         f"<pre>{escape(shlex.join(str(word) for word in record.get('command') or []))}</pre>",
         _pairs((name, value) for name, value in origin.items() if value is not None),
-    ]
+    ]  # fmt: skip
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

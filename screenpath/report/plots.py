@@ -23,11 +23,9 @@ DASHES = ("-", "--", ":", "-.")  # of the lines of several runs
 # Columns of a comparison of rules that are drawn: title, and the format of the number at a bar.
 RULE_PANELS = {
     "mean_rejection": ("share of the rows\ndecided before the solve", "{:.3f}"),
-    "mean_scaling": ("scaling ratio", "{:.3f}"),
-    "speedup": ("speed-up\n(CPU seconds of the path)", "{:.2f}"),
-    "decisions": ("decisions", "{:,.0f}"),
-    "unsafe": ("unsafe decisions", "{:,.0f}"),
-}
+    "mean_scaling": ("scaling ratio", "{:.3f}"), "speedup": ("speed-up\n(CPU seconds of the path)", "{:.2f}"),
+    "decisions": ("decisions", "{:,.0f}"), "unsafe": ("unsafe decisions", "{:,.0f}"),
+}  # fmt: skip
 
 
 def _panel(run) -> tuple:
@@ -334,27 +332,16 @@ def _name_lines(panel, path, named: int, unit: str) -> None:
     places = places - max(0.0, places.max() - 1.0) + max(0.0, -places.min())
     for k in range(named):
         panel.annotate(
-            _name(path, k, unit),
-            (1.0, ends[k]),
-            xytext=(1.05, places[k]),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            fontsize=8,
-            color=f.LINES[k % len(f.LINES)][0],
+            _name(path, k, unit), (1.0, ends[k]), xytext=(1.05, places[k]), xycoords="axes fraction",
+            textcoords="axes fraction", va="center", fontsize=8, color=f.LINES[k % len(f.LINES)][0],
             arrowprops={**LEADER, "color": f.LINES[k % len(f.LINES)][0]},
-        )
+        )  # fmt: skip
 
 
 DRAW = {
-    "rejection": draw_rejection,
-    "coefficients": draw_coefficients,
-    "gap": draw_gap,
-    "time": draw_time,
-    "cv": lambda run: curve_of(series.read_cv(run)),
-    "gammas": draw_gammas,
-    "grid": draw_grid,
-}
+    "rejection": draw_rejection, "coefficients": draw_coefficients, "gap": draw_gap, "time": draw_time,
+    "cv": lambda run: curve_of(series.read_cv(run)), "gammas": draw_gammas, "grid": draw_grid,
+}  # fmt: skip
 
 
 def draw(run, kind: str):

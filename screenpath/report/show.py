@@ -106,14 +106,10 @@ class RunSummary:
     def __str__(self) -> str:
         parts = [
             ("", [f"{self.run.model} on {PurePath(str(self.run.record['data'].get('path', 'data'))).name}"]),
-            ("scores", self._scored()),
-            ("step", self._step()),
-            (f"{self.run.unit}s", self._features()),
-            ("intercept", self._intercept()),
-            ("certificate", self.certificate()),
-            ("fitted", _fitted(self.run)),
+            ("scores", self._scored()), ("step", self._step()), (f"{self.run.unit}s", self._features()),
+            ("intercept", self._intercept()), ("certificate", self.certificate()), ("fitted", _fitted(self.run)),
             *([("dual variables", _ends(self.run, self.step))] if self.details else []),
-        ]
+        ]  # fmt: skip
         lines = []
         for title, texts in parts:
             lines += [title] if title else []
@@ -377,15 +373,11 @@ def _features(run, step: dict, top: int) -> tuple[list, tuple[int, int], list]:
     names = None if run.kernel else run.feature_names
     found = [
         FeatureShown(
-            number,
-            None if names is None else names[number - 1],
-            float(weights[block[j], j]),
-            float(scaled[block[j], j]),
-            run.blocks[block[j]] if run.blocks else None,
-            row,
+            number, None if names is None else names[number - 1], float(weights[block[j], j]),
+            float(scaled[block[j], j]), run.blocks[block[j]] if run.blocks else None, row,
         )
         for number, j, row in zip(numbers, order, entered, strict=True)
-    ]
+    ]  # fmt: skip
     none = run.kernel and intercept_words(run) != "free"
     counts = int(np.count_nonzero(weighted)), int(np.count_nonzero(size[~weighted]))
     return found, counts, [] if none else intercepts.tolist()

@@ -158,11 +158,7 @@ def _rows_of(grid, second: str, width) -> list[str]:
 
 
 SHOW = {
-    "rejection": _rejection,
-    "coefficients": _coefficients,
-    "gap": _gap,
-    "time": _time,
-    "cv": _cv,
+    "rejection": _rejection, "coefficients": _coefficients, "gap": _gap, "time": _time, "cv": _cv,
     "gammas": lambda run, width: _rows_of(series.read_gammas(run)[0], "gamma", width),
     "grid": lambda run, width: _rows_of(series.grid(run), run.parameters[1], width),
-}
+}  # fmt: skip

@@ -293,15 +293,11 @@ class CrossValidated(PathEstimator):
         mean = choice.mean if higher else -choice.mean
         met = [[row["status"] == CERTIFIED for row in fold.rows] for part in folds for fold in part]
         self.cv_results_ = {
-            "params": points,
-            **{f"param_{name}": np.array([point[name] for point in points]) for name in points[0]},
-            **{f"split{k}_test_score": row for k, row in enumerate(scores)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=0),
-            "se_test_score": choice.se,
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-            "certified": np.all(met, axis=0),
-        }
+            "params": points, **{f"param_{name}": np.array([point[name] for point in points]) for name in points[0]},
+            **{f"split{k}_test_score": row for k, row in enumerate(scores)}, "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0), "se_test_score": choice.se,
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32), "certified": np.all(met, axis=0),
+        }  # fmt: skip
         self.best_index_, self.best_params_, self.best_score_ = at, points[at], float(mean[at])
 
     def _named(self, problem: Problem, parameter) -> dict[str, float]:

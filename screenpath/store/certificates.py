@@ -296,15 +296,12 @@ def header_of(model: str, options: dict, data) -> dict:
         "scaling": preparation.kind,
         "bias": preparation.bias,
         "data": {
-            "sha256": data.sha256,
-            "n_samples": data.shape[0],
-            "n_features": data.shape[1],
-            "zero_based": bool(options["zero_based"]),
-            **({} if data.form is None else {"table": data.form.record()}),
+            "sha256": data.sha256, "n_samples": data.shape[0], "n_features": data.shape[1],
+            "zero_based": bool(options["zero_based"]), **({} if data.form is None else {"table": data.form.record()}),
             **({} if data.label_names is None else {"label_names": list(data.label_names)}),
         },
         **{name: options[name] for name in ("tau", "epsilon", "smoothing") if name in options},
-    }
+    }  # fmt: skip
     if options.get("intercept") == "free":
         header["intercept"] = "free"
     if options.get("one_vs_one") and "classes" in (data.labels or {}):

@@ -175,27 +175,19 @@ class Problem:
             "labels": labels,
             "kernel": header.get("kernel"),
             "data": {
-                "sha256": data["sha256"],
-                "n_samples": data["n_samples"],
-                "n_features": data["n_features"],
-                "nnz": self.seen.nnz,
-                "table": table,
-                "feature_names": names,
-                "label_names": data.get("label_names"),
+                "sha256": data["sha256"], "n_samples": data["n_samples"], "n_features": data["n_features"],
+                "nnz": self.seen.nnz, "table": table, "feature_names": names, "label_names": data.get("label_names"),
                 "path": options["data"],
             },
             "preparation": {
-                "scaling": header["scaling"],
-                "scale": header.get("scale"),
-                "shift": header.get("shift"),
-                "fill": header.get("fill"),
-                "bias": own,
+                "scaling": header["scaling"], "scale": header.get("scale"), "shift": header.get("shift"),
+                "fill": header.get("fill"), "bias": own,
                 "features": header["columns"] + 1 if "columns" in header else None,
             },
             "options": {name: value for name, value in self._options(free).items() if name in options},
             "identity": self._identity(names),
             "test": None if options.get("test") is None else record.get("test"),
-        }
+        }  # fmt: skip
 
     def _options(self, free: bool) -> dict:
         header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
@@ -283,12 +275,10 @@ class Problem:
         """Return the facts of ``identity``: hashes, and the options again."""
         header, record, label_names = self.header, self.record, self.header["data"].get("label_names")
         found = {
-            "tool_version": record["versions"].get("screenpath"),
-            "model": header["model"],
-            "data_sha256": header["data"]["sha256"],
-            "weights_sha256": digest_of(header.get("weights")),
+            "tool_version": record["versions"].get("screenpath"), "model": header["model"],
+            "data_sha256": header["data"]["sha256"], "weights_sha256": digest_of(header.get("weights")),
             "test_sha256": (record.get("test") or {}).get("sha256"),
-        }
+        }  # fmt: skip
         if names is not None or label_names is not None:
             text = repr((None if names is None else tuple(names), None if label_names is None else tuple(label_names)))
             found["names_sha256"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

@@ -49,14 +49,10 @@ def read_record(folder: Path) -> dict:
     try:
         record = json.loads((folder / RUN).read_text(encoding="utf-8"))
         (
-            record["data"]["path"],
-            record["options"]["coefficients"],
-            record["data"]["sha256"],
-            record["preparation"]["bias"],
-            record["versions"].keys(),
-            record["identity"].keys(),
+            record["data"]["path"], record["options"]["coefficients"], record["data"]["sha256"],
+            record["preparation"]["bias"], record["versions"].keys(), record["identity"].keys(),
             [entry["sha256"] for entry in record.get("files", {}).values()],
-        )
+        )  # fmt: skip
         return record
     except UNREADABLE as error:
         raise unreadable(folder / RUN, error) from None

@@ -146,17 +146,14 @@ def totals_of(table: list, steps: list, record: dict, parameters: list) -> dict:
     return {
         "status": FINISHED if len(done) == len(steps) else lambda value: value in STOPPED,
         "totals": {
-            "n_steps": len(steps),
-            "steps_done": len(done),
-            "certified": sum(entry["status"] == CERTIFIED for entry in steps),
-            "unsafe": total("unsafe"),
-            "epochs": is_total("epochs"),
-            "passes": is_total("passes"),
+            "n_steps": len(steps), "steps_done": len(done),
+            "certified": sum(entry["status"] == CERTIFIED for entry in steps), "unsafe": total("unsafe"),
+            "epochs": is_total("epochs"), "passes": is_total("passes"),
             "mean_rejection_ratio": is_total("rejection_ratio", max(len(done), 1)),
             "worst_rel_gap": max((math.inf if gap is None else gap for gap in worst), default=None),
         },
         "grid": {"points": len(steps), "first": ends[0], "last": ends[1]},
-    }
+    }  # fmt: skip
 
 
 def grid_faults(header: dict, options: dict, steps: list, complete: bool) -> list[str]:

@@ -257,15 +257,9 @@ def parse_stream(stream, parser: Parser, block: int = BLOCK) -> None:
 
 
 def read_libsvm(
-    source: str | os.PathLike[str] | BinaryIO,
-    *,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    block: int = BLOCK,
-    limit: MemoryLimit | None = None,
-    labels: str = "given",
-) -> Dataset:
+    source: str | os.PathLike[str] | BinaryIO, *, zero_based: bool = False, n_features: int | None = None,
+    dtype: DTypeLike = np.float64, block: int = BLOCK, limit: MemoryLimit | None = None, labels: str = "given",
+) -> Dataset:  # fmt: skip
     """Read LIBSVM text, plain or compressed.
 
     Labels are all numbers, or all words: ``label_names`` then has them, sorted, and ``y`` numbers them from 0. A word

@@ -57,20 +57,11 @@ def is_table_file(source, cells: Cells = USUAL) -> bool:
 
 
 def read_data(
-    source: FileLike | BinaryIO,
-    *,
-    target: str | None = None,
-    one_hot: str | Sequence[str] = (),
-    columns: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (),
-    id: str | None = None,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    block: int = BLOCK,
-    limit: MemoryLimit | None = None,
+    source: FileLike | BinaryIO, *, target: str | None = None, one_hot: str | Sequence[str] = (),
+    columns: str | Sequence[str] = (), drop: str | Sequence[str] = (), id: str | None = None, zero_based: bool = False,
+    n_features: int | None = None, dtype: DTypeLike = np.float64, block: int = BLOCK, limit: MemoryLimit | None = None,
     **cells: Any,
-) -> Dataset:
+) -> Dataset:  # fmt: skip
     """Read a data file for training: LIBSVM text or CSV (plain, gzip, bzip2, xz), or Parquet.
 
     Parameters
@@ -155,17 +146,9 @@ def columns_written(source, cells: Cells) -> dict[str, list[str]]:
 
 
 def read_like(
-    source,
-    *,
-    form: Form | None = None,
-    width: int | None = None,
-    target: str | None = None,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    labels: str = GIVEN,
-    limit: MemoryLimit | None = None,
-    new: bool = False,
-) -> Dataset:
+    source, *, form: Form | None = None, width: int | None = None, target: str | None = None, zero_based: bool = False,
+    n_features: int | None = None, labels: str = GIVEN, limit: MemoryLimit | None = None, new: bool = False,
+) -> Dataset:  # fmt: skip
     """Read data like data read before, whose table had the ``form``: its columns are found by name.
 
     Without one, ``width`` features are taken in order. ``target`` is the column of labels if its name differs here.

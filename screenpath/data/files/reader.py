@@ -198,17 +198,9 @@ class Rows:
 
 
 def read_table(
-    table: TableFile,
-    form: Form,
-    *,
-    given: bool = True,
-    limit=None,
-    dtype=np.float64,
-    max_faults: int | None = None,
-    notices: tuple[str, ...] = (),
-    new: bool = False,
-    apart: bool = False,
-) -> tuple[Dataset | None, list[Fault]]:
+    table: TableFile, form: Form, *, given: bool = True, limit=None, dtype=np.float64, max_faults: int | None = None,
+    notices: tuple[str, ...] = (), new: bool = False, apart: bool = False,
+) -> tuple[Dataset | None, list[Fault]]:  # fmt: skip
     """Read a table into memory: the data (None if every row has a fault), and the faults.
 
     Unless labels are ``given``, an unknown one is nan. Rows with a fault are left out; reading ends at ``max_faults``

@@ -84,15 +84,9 @@ class TableFile(Protocol):
 
 
 def form_of(
-    table: TableFile,
-    target: str | None = None,
-    one_hot: str | Sequence[str] = (),
-    columns: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (),
-    id: str | None = None,
-    auto: Sequence[str] = (),
-    labelled: bool = True,
-) -> Form:
+    table: TableFile, target: str | None = None, one_hot: str | Sequence[str] = (), columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (), id: str | None = None, auto: Sequence[str] = (), labelled: bool = True,
+) -> Form:  # fmt: skip
     """Return the form of a training table; the values of ``one_hot`` columns are still to be found. Of the columns
     ``auto``, features are encoded, too, and those of two values get one feature.
 

@@ -129,15 +129,10 @@ def part_form(name: str, entry: dict, dtype: np.dtype) -> tuple[tuple, tuple]:
     rows, nnz, columns = entry["rows"], entry["nnz"], entry["columns"]
     whole = (np.int32, np.int64)
     return {
-        "targets": ((np.float64,), (rows,)),
-        "sqnorms": ((np.float64,), (rows,)),
-        "ranges": ((np.float64,), (3, columns)),
-        "dense": ((dtype,), (rows, columns)),
-        "data": ((dtype,), (nnz,)),
-        "indices": ((np.int32,), (nnz,)),
-        "indptr": ((np.int64,), (rows + 1,)),
-        "columns": (whole, (columns,)),
-    }[name]
+        "targets": ((np.float64,), (rows,)), "sqnorms": ((np.float64,), (rows,)),
+        "ranges": ((np.float64,), (3, columns)), "dense": ((dtype,), (rows, columns)), "data": ((dtype,), (nnz,)),
+        "indices": ((np.int32,), (nnz,)), "indptr": ((np.int64,), (rows + 1,)), "columns": (whole, (columns,)),
+    }[name]  # fmt: skip
 
 
 def part_fault(name: str, array: np.ndarray, entry: dict, d: int) -> str | None:

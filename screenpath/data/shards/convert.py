@@ -55,28 +55,12 @@ FROM_ROWS = ("zero_based", "dtype", "notices", "sources", "block_bytes", "label_
 
 
 def convert(
-    sources,
-    out,
-    *,
-    block_mb: float = BLOCK_MB,
-    jobs: int = 1,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    storage: str = "auto",
-    dtype=np.float64,
-    max_memory: int | None = None,
-    force: bool = False,
-    resume: bool = False,
-    target: str | None = None,
-    one_hot: str | Sequence[str] = (),
-    columns: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (),
-    id: str | None = None,
-    progress=None,
-    origin: dict | None = None,
-    by: str = ROWWISE,
+    sources, out, *, block_mb: float = BLOCK_MB, jobs: int = 1, zero_based: bool = False, n_features: int | None = None,
+    storage: str = "auto", dtype=np.float64, max_memory: int | None = None, force: bool = False, resume: bool = False,
+    target: str | None = None, one_hot: str | Sequence[str] = (), columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (), id: str | None = None, progress=None, origin: dict | None = None, by: str = ROWWISE,
     **cells: Any,
-) -> ShardFolder:
+) -> ShardFolder:  # fmt: skip
     """Convert LIBSVM text, CSV or Parquet to a shard folder.
 
     The blocks in progress bound the memory, about ``8 * block_mb * (jobs + 1)`` megabytes, whatever the size of the
@@ -407,13 +391,10 @@ class _Seen:
         labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
         return {
-            "rows": X.shape[0],
-            "width": X.shape[1],
-            "notices": list(notices),
-            "labels": pairs,
+            "rows": X.shape[0], "width": X.shape[1], "notices": list(notices), "labels": pairs,
             "spelled": None if spelled is None else spelled.record(),
             "far": None if dtype == np.float64 else [part.tolist() for part in far_ranges(X)],
-        }
+        }  # fmt: skip
 
     def add(self, shard: dict) -> None:
         self.rows += shard["rows"]

@@ -112,13 +112,10 @@ class ShardWriter:
         parts = shard_parts(rows, labels, storage)
         hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}
         entry = {
-            "rows": rows.shape[0],
-            "nnz": _stored(rows),
-            "dense": "dense" in parts,
-            "columns": rows.shape[1] if "dense" in parts else parts["columns"].size,
-            "sha256": content_sha256(parts),
+            "rows": rows.shape[0], "nnz": _stored(rows), "dense": "dense" in parts,
+            "columns": rows.shape[1] if "dense" in parts else parts["columns"].size, "sha256": content_sha256(parts),
             "crc32": hashes,
-        }
+        }  # fmt: skip
         return {"shard": k, "entry": entry}
 
     def write_file(self, name: str, array: np.ndarray) -> dict:
