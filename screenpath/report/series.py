@@ -311,7 +311,8 @@ def lines(runs, kind: str) -> Lines:
     x = [np.array([row[named] for row in table], dtype=float) for table in tables]
     rules = [run.record["options"].get("rule") for run in runs]
     own = [rule in (None, SPECS[run.model].default_rule) for run, rule in zip(runs, rules, strict=True)]
-    names = [str(run.path) + f" ({rule})" * (not usual) for run, rule, usual in zip(runs, rules, own, strict=True)]
+    more = ["" if usual else f" ({rule})" for rule, usual in zip(rules, own, strict=True)]
+    names = [f"{run.path}{rule}" for run, rule in zip(runs, more, strict=True)]
     title = f"{scores.pop().replace('-', ' ')}, mean over folds" if kind == "cv" else title
     return Lines(title, named, kind == "gap", names, x, [values(run) for run in runs])
 

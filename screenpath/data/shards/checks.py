@@ -225,7 +225,8 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
         if state.st_size > SMALL:
             raw = _mapped(descriptor, state.st_size)
         else:
-            raw = np.frombuffer(bytearray(os.read(descriptor, state.st_size)), dtype=np.uint8)
+            with open(descriptor, "rb", closefd=False) as file:
+                raw = np.frombuffer(bytearray(file.read(state.st_size)), dtype=np.uint8)
     finally:
         os.close(descriptor)
     dtype, start = _header(raw, dtypes, shape)
