@@ -99,7 +99,7 @@ def _named_by_user() -> Path:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and its parents, to write for their owner only: others may read a cache warmed for a group."""
+    """Make a folder and its parents, which others may read (a cache warmed for a group), but not write to."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
         one.mkdir(mode=0o755, exist_ok=True)

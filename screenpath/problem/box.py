@@ -322,7 +322,9 @@ class BoxModel(RegionModel, Resumable):
         return guess, kernels.box_guess(self.c, products, factor, self.lo, self.hi, guess), None
 
     def corner(self, products: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Return the dual point of rows at the end of their side, and how far a feasible one differs in two sums."""
+        """Return the dual point that products suggest, rows at the end of their side; and how much an exactly feasible
+        one near it differs in ``c . theta``, and in the sum over rows, at most.
+        """
         return np.where(self.c > products, self.hi, self.lo), 0.0, 0.0
 
     def middle(self, reference: Certificate, theta: np.ndarray, C: float) -> tuple[Point, float, float, float]:

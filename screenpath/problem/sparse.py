@@ -410,7 +410,7 @@ class SparseModel(SparseSums):
         return self.certify(max(alpha, self._top()[0]) or 1.0, None, self.top)
 
     def exact_until(self, reference: SparseCertificate, alpha: float) -> bool:
-        """Tell whether the start is optimal at ``alpha``: its dual point (of a hinge), or ``w = 0`` for any."""
+        """Tell whether the start is optimal at ``alpha``: its dual point, of a hinge, or ``w = 0`` at any."""
         if reference.theta is not self.top:
             return False
         top = self._top()[0]

@@ -92,7 +92,7 @@ class Newton(Solver):
 
 
 def _around_mean(X: Matrix, where: np.ndarray, d: int) -> tuple[Matrix, np.ndarray]:
-    """Return a copy of rows less their mean, a part of the intercept, and it; of sparse rows where most are not 0."""
+    """Return a copy of rows less their mean, and that, of sparse rows where most have an entry: it joins ``b``."""
     if not X.sparse:
         rows = X.dense[where]
         mean = rows.mean(axis=0)

@@ -83,7 +83,7 @@ class Solution:
         return (self.gap + 0.5 * self.rounding.distance**2) * (1.0 + 1e-12)
 
     def takers(self, up: bool, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the room of dual variables on one side, and who best takes over a part: on its kink, most room."""
+        """Return all room on one side, and the rows that best take over a part: nearest kinks, then most room."""
         room, cost = self.high - self.alpha if up else self.alpha - self.low, np.abs(self.t) + self.errors
         able, apart = np.flatnonzero(room > 2.0 * self.rounding.residue), np.where(cost > 2.0 * self.errors, cost, 0.0)
         return room, able[np.lexsort((-room[able], apart[able]))[:count]]
@@ -446,7 +446,7 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
 
 
 def _of_one_side(of: Solution, rows: np.ndarray, left: np.ndarray, found: Removed):
-    """Write removals that leave a free intercept one class, ``w = 0`` and ``b`` beyond kinks; return changes."""
+    """Write removals that leave a free intercept one class: ``w = 0``, any ``b`` beyond kinks; return changes."""
     size, away = of.high - of.low, of.rounding.distance
     for to in left.tolist() if of.free else ():
         others = (np.arange(size.size) != rows[to]) & (size > 0.0)

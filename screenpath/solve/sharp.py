@@ -78,7 +78,7 @@ def size_of(model) -> float:
 
 
 def continued(solver, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool) -> Solution:
-    """Solve a problem with the exact hinge or at ``alpha = 0``, for all dual variables; ``solver``: of the way."""
+    """Solve with the exact hinge or at ``alpha = 0``, by a ``solver`` of easier problems, for all dual variables."""
     model, alpha, start = reduced.model, reduced.alpha, reduced.start
     dynamic = dynamic and model.views.size >= WORTH
     if dynamic:

@@ -41,7 +41,7 @@ class SparseNewton(Solver):
     name = "newton"
 
     def solve(self, reduced: SparseReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
-        """Solve without ``alpha``; the exact hinge and ``alpha = 0`` are for :func:`solve.sharp.continued`."""
+        """Solve for ``w``; with the exact hinge, and at ``alpha = 0``, by :func:`solve.sharp.continued`."""
         if reduced.model.sharp or reduced.alpha == 0.0:
             return continued(self, reduced, tol=tol, budget=budget, dynamic=dynamic)
         run = _Run(reduced)

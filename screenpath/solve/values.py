@@ -65,7 +65,7 @@ class Without:
         return math.fsum(products) + changed - square, error
 
     def room(self, e: np.ndarray, up: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far dual variables ``e`` are from ends, and rows from kinks at most, without each row."""
+        """Return how far dual variables ``e`` are from ends, and rows from kinks, without each row: (n, e.size)."""
         of, n = self.of, self.of.model.rows.n
         values = self.total[e % n] + self.changes.tocsc()[:, e % n].toarray()
         room = of.high[e] - values if up else values - of.low[e]
