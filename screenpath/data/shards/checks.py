@@ -223,8 +223,8 @@ def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
         if state.st_size > SMALL:
             raw = _mapped(descriptor, state.st_size)
         else:
-            with open(descriptor, "rb", closefd=False) as file:
-                raw = np.frombuffer(bytearray(file.read(state.st_size)), dtype=np.uint8)
+            with open(descriptor, "rb", closefd=False) as opened:
+                raw = np.frombuffer(bytearray(opened.read(state.st_size)), dtype=np.uint8)
     finally:
         os.close(descriptor)
     dtype, start = _header(raw, dtypes, shape)
