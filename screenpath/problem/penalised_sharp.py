@@ -90,7 +90,7 @@ class _Sums:
         """Tell whether both objectives are 0, not only up to underflow: without weights and dual variables, where each
         ``t``, one rounded subtraction then, is 0 or surely on the flat side of its loss.
         """
-        if self.w.any() or self.theta.any():
+        if self.w.any() or self.theta.any() or self.u.any():
             return False
         flat = self.t + self.t_error <= (0.0 if self.model.low == 0.0 else -np.inf)
         return bool(np.all(flat | (self.t == 0.0) & (self.model.tail is None)))

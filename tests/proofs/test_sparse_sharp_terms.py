@@ -244,8 +244,9 @@ def one_term(alpha=0.5, beta=0.3, gamma=GAMMA, t=0.0, theta=0.0, t_error=0.0, w=
     """Return what is said of one sample and one feature."""
     sums = object.__new__(_Sums)
     sums.model = SimpleNamespace(
-        n=1, gamma=gamma, low=0.0, high=1.0, signs=np.zeros(1, dtype=np.int8), rounding=SimpleNamespace(inexact=0.0)
-    )
+        n=1, gamma=gamma, low=0.0, high=1.0, signs=np.zeros(1, dtype=np.int8), rounding=SimpleNamespace(inexact=0.0),
+        tail=np.zeros(1),  # of rounded kinks: a t of 0 may be off
+    )  # fmt: skip
     sums.features = np.arange(1)
     sums.c = replace(BASE, alpha=alpha, beta=beta, floor=0.0, off=0.0)
     sums.t, sums.theta, sums.t_error, sums.weights = (np.array([v]) for v in (t, theta, t_error, weight))
