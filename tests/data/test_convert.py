@@ -210,22 +210,6 @@ def test_leftovers_are_removed_and_a_second_writer_is_refused(tmp_path):
     assert not partial.exists() and "000007-dense.npy" not in content(tmp_path / "s")
 
 
-def test_damaged_and_newer_folders(tmp_path):
-    (tmp_path / "a").write_text("1 1:2\n-1 1:3\n")
-    convert([tmp_path / "a"], tmp_path / "s")
-    meta = tmp_path / "s/meta.json"
-    text = meta.read_text()
-    meta.write_text(text.replace('"schema_version": 2', '"schema_version": 99'))
-    with pytest.raises(DataError, match="has the format 99"):
-        ShardFolder(tmp_path / "s")
-    meta.write_text(text[:40])
-    with pytest.raises(DataError, match="meta.json is damaged"):
-        ShardFolder(tmp_path / "s")
-    meta.unlink()
-    with pytest.raises(DataError, match="not one of shards"):
-        ShardFolder(tmp_path / "s")
-
-
 def test_cache_parses_a_file_once(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("1 1:2 2:0\n-1 1:3\n")
     first = cached_shards(tmp_path / "a", tmp_path / "cache")

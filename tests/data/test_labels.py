@@ -24,13 +24,6 @@ def test_labels():
         binary_labels(np.arange(3.0), source="data.libsvm")
 
 
-def test_messages_name_the_data():
-    for y in (np.ones(2), np.arange(3.0)):
-        with pytest.raises(DataError, match=r"^data\.libsvm: ") as caught:
-            binary_labels(y, source="data.libsvm")
-        assert caught.value.hint
-
-
 def test_labels_that_are_texts_are_numbers_with_a_name():
     low, high = named([0.0, 1.0], ("no", "yes"))
     assert low == 0.0 and float(high) == 1.0 and (label_text(low), f"{high:g}", label_text(2.0)) == ("no", "yes", "2")

@@ -44,13 +44,6 @@ def fault(folder) -> str:
     return caught.value.message
 
 
-def test_what_is_written_is_without_fault(made):
-    folder = ShardFolder(made)
-    folder.check()
-    assert [folder.is_dense(k) for k in range(2)] == [True, False]
-    assert not any(folder.faults(k) for k in range(2))
-
-
 @pytest.mark.parametrize("at", [-1, 200, 100, 9, 0])
 def test_a_flipped_bit_of_any_file_is_noticed(made, tmp_path, at):
     """On the version before this, values were used as they came."""
@@ -190,15 +183,6 @@ def test_meta_json_that_is_no_such_thing(folder):
     for text in (b"", b"{", b"[]", b"5", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b"9" * 5000):
         (folder / "meta.json").write_bytes(text)
         with pytest.raises(DataError, match=r"meta\.json is damaged"):
-            ShardFolder(folder)
-
-
-def test_a_changed_digit_of_meta_json_is_noticed(folder):
-    text = (folder / "meta.json").read_text()
-    for old, new in (('"d": 400', '"d": 401'), ('"zero_based": false', '"zero_based": true')):
-        assert text.count(old) == 1
-        (folder / "meta.json").write_text(text.replace(old, new))
-        with pytest.raises(DataError, match=r"its content is not what was written \(CRC-32\)"):
             ShardFolder(folder)
 
 

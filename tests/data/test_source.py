@@ -50,10 +50,6 @@ def test_a_slow_pipe(pack, text):
     assert read_libsvm(Trickle(pack(text))).fingerprint() == read(text).fingerprint()
 
 
-def test_several_gzip_members_are_one_file():
-    assert read(gzip.compress(b"1 1:1\n-1 ") + gzip.compress(b"2:2\n")).n == 2
-
-
 PACK = [gzip.compress, bz2.compress, lzma.compress]
 ROWS = b"1 1:1\n-1 2:2\n", b"1 3:3\n" * 2000
 
@@ -121,11 +117,6 @@ def test_damaged_archives(pack):
     damaged[len(whole) // 2] ^= 0xFF
     with pytest.raises(DataError, match="damaged or cut short|line"):
         read(bytes(damaged))
-
-
-def test_the_truncated_sample(samples):
-    with pytest.raises(DataError, match="truncated.libsvm.gz: the compressed data is damaged or cut short"):
-        read_libsvm(samples / "malformed" / "truncated.libsvm.gz")
 
 
 @pytest.mark.parametrize(
