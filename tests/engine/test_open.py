@@ -112,10 +112,6 @@ def test_steps_that_were_skipped_have_no_solution(tmp_path):
     assert len(run.steps) == 2 and "2 of 2 steps" in run.notices[0]
 
 
-def damage(path, name, change):
-    (path / name).write_text(change((path / name).read_text()))
-
-
 def test_missing_files(tmp_path):
     with pytest.raises(RunFolderError, match="not a run folder"):
         open_run(tmp_path)
