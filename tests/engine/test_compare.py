@@ -58,6 +58,13 @@ def test_a_point_that_one_repeat_missed_is_not_certified():
     assert found.row(("points",)) == {"points": 3, "certified": 2} and not found.finished
 
 
+def test_a_chunk_applies_to_the_rules_that_can_serve_one():
+    single, chunked = (table("none,dvi,essnsv", chunk=chunk) for chunk in (1, 6))
+    assert single[1]["mean_rejection"] == chunked[1]["mean_rejection"]
+    assert single[2]["mean_rejection"] > chunked[2]["mean_rejection"] > 0.0
+    assert single[2]["init_s"] > 0.0
+
+
 def test_all_rules_walk_the_points_of_one_epsilon_path():
     """Each rule alone would choose its own points, whose optimal values cannot be compared."""
     rows = table("none,it", eps_path=0.05, shrinking="both", solver="cd", tol=1e-2)
@@ -214,6 +221,20 @@ def test_by_default_the_table_is_about_the_solver_of_a_run(model, kernel):
     _, options, variants, _ = studies.plan_of(model, options)
     rule = specs.SPECS[model].default_rule
     assert options["solver"] == "auto" and variants[-1].cells["rule"] == (SAME if rule == AUTO else rule)
+
+
+@pytest.mark.parametrize("command", [["svm"], ["l1svm"], ["sparse-svm"]])
+def test_every_comparison_has_the_same_words_for_a_speedup(command, capsys):
+    assert run(["compare-rules", *command, "--help-all"]) == 0
+    assert studies.SPEEDUP in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["svm", "l1svm", "sparse-svm"])
+def test_the_page_says_what_every_column_counts(command, capsys):
+    assert run(["compare-rules", command, "--help-all"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    measured = {*studies.BOX_MEASURED, *studies.PAIRS_MEASURED, *studies.FEATURES_MEASURED} - {"points", "certified"}
+    assert studies.COLUMNS in said and all(name in studies.COLUMNS for name in measured)
 
 
 def test_both_clocks_measure_the_whole_walk(monkeypatch):

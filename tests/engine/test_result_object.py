@@ -35,6 +35,17 @@ def test_predictions_are_labels_that_fit_the_training_data(name, scale):
         np.testing.assert_array_equal(path.coef(-1), path.coefficients[-1])
 
 
+def test_more_than_two_classes():
+    y = np.arange(60) % 3 + 1.0
+    path = sparse_svm_path(X + 2.0 * y[:, None] * np.eye(4)[0], y, betas=2, alphas=3, beta_min_ratio=0.01, bias=1.0)
+    forms = path.decision_function(X)
+    assert forms.shape == (60, 3) and path.coef().shape == (3, 4) and path.intercept().shape == (3,)
+    assert set(path.predict(X)) <= {1.0, 2.0, 3.0}
+    assert path.grid.shape == (6, 2)
+    at = dict(zip(("alpha", "beta"), path.grid[4], strict=True))
+    assert path.position(**at) == 4 and path.solved(**at) is path[4]
+
+
 def test_regressions_predict_values():
     y = X @ [1.0, 2.0, 0.0, -1.0] + 3.0
     for function in (lad_path, quantile_path, svr_path):
