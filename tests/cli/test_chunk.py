@@ -47,11 +47,3 @@ def test_the_s_form_claims_nothing_that_an_audit_disproves(tmp_path, seed):
     with open(tmp_path / "r" / "steps.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["unsafe"] for row in rows} == {"0"} and sum(float(row["rejection_ratio"]) for row in rows) > 1.0
-
-
-def test_wrong_combinations_are_usage_errors(samples, capsys):
-    data = str(samples / "wang_toy1.libsvm")
-    assert run(["svm", data, "--rule", "dvi", "--chunk", "3", "-o", "-", "--quiet"]) == 2
-    assert "ssnsv, essnsv" in capsys.readouterr().err
-    assert run(["svm", data, "--chunk-form", "s", "-o", "-", "--quiet"]) == 2
-    assert run(["svm", data, "--rule", "none", "--chunk", "3", "-o", "-", "--quiet"]) == 2

@@ -397,8 +397,11 @@ def test_a_run_without_its_signs_is_not_continued(folder, call):
         (("two", "--alpha", "0,-1"), "every parameter of the list must be positive and finite, or 0"),
         (("two", "--alpha", "0,0"), "the parameter 0 appears twice"),
         (("two", "--alpha", "0", "--alpha-min-ratio", "0.1"), "--alpha gives the values themselves"),
+        (("two", "--beta-min-ratio", 2), "beta-min-ratio"), (("two", "--beta", "0.1", "--betas", 3), "--betas"),
+        (("two", "--references", 3), "--alpha"), (("two", "--rule", "dvi"), "sifs"),
+        (("two", "--solver", "cd"), "newton"), (("two", "--threads", 2), "--threads"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(folder, call, words, said):
     command = [word for word in words if word in ("compare-rules", "huber")]
     data, *options = [word for word in words if word not in command]

@@ -65,11 +65,6 @@ def test_predict_needs_the_training_data(call, data):
     assert export.code == 2 and "kernel run" in export.err
 
 
-def test_a_linear_run_needs_no_training_data(call, data):
-    assert call("svm", data, *GRID, "-o", "run").code == 0
-    assert call("predict", "run", data, "--step", "3", "--training", data).code == 2
-
-
 def test_memory_is_told_and_refused(call, data):
     told = call("svm", data, "--grid", 3, "--kernel", "rbf", "-o", "r")
     assert told.code == 0 and "kernel of 120 rows" in told.err and "allowed" in told.err
@@ -78,24 +73,6 @@ def test_memory_is_told_and_refused(call, data):
     assert call("svm", data, *GRID, "--kernel", "rbf", "--dtype", "float32", "-o", "float32").code == 0
     for a, b in zip(read_csv("r/steps.csv"), read_csv("float32/steps.csv")[::3], strict=False):
         assert a["C"] != b["C"] or float(a["primal"]) == pytest.approx(float(b["primal"]), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--gamma", "1/d"), "needs a kernel"),
-        (("--kernel", "linear", "--gamma", "1"), "has no gamma"),
-        (("--kernel", "rbf", "--degree", "2"), "has no degree"),
-        (("--kernel", "rbf", "--gamma", "x"), "gamma must be"),
-        (("--kernel", "rbf", "--rule", "sieve"), "no rule"),
-        (("--kernel", "rbf", "--solver", "cd"), "no solver"),
-        (("--kernel", "rbf", "--chunk", "3"), "--chunk"),
-        (("--kernel", "rbf", "--scheduler", "tcp://a:1"), "cannot use a cluster"),
-    ],
-)
-def test_options_without_a_meaning_are_refused(call, data, options, words):
-    result = call("svm", data, *GRID, *options)
-    assert result.code == 2 and words in result.err
 
 
 def test_compare_has_the_six_variants(call, data):
