@@ -81,16 +81,6 @@ def test_regressions(call, tmp_path, model, score):
     assert call("predict", "run", path, "--step", "best").code == 0
 
 
-def test_predict_takes_best_and_one_se_from_the_run(call, data, tmp_path):
-    assert call("cv", "svm", data, "--grid", 8, "--out", "run").code == 0
-    said = record(tmp_path / "run")
-    for word, name in (("best", "best"), ("one-se", "one_se")):
-        found = call("predict", "run", data, "--step", word)
-        assert found.code == 0
-        assert f"step {said[name]['step']} " in found.err
-    assert said["one_se"]["step"] <= said["best"]["step"]
-
-
 def test_a_best_step_at_the_end_of_the_grid_is_said(call, tmp_path):
     found = call("cv", "lad", regression(tmp_path), "--c-list", "1e-5,1e-4,1e-3", "--out", "run")
     assert record(tmp_path / "run")["at_boundary"] == "C at the upper end of the grid"
@@ -134,28 +124,6 @@ def test_weights_are_read_once(call, data, tmp_path, monkeypatch):
         assert call("cv", "svm", data, *GRID, *options).code == 0
         tables.append([row["score"] for row in read_csv(tmp_path / f"run-{change}" / "folds.csv")])
     assert (tmp_path / "weights").read_text() == others and tables[0] == tables[1]
-
-
-def test_certify(call, data, tmp_path):
-    options = ("--grid", 5, "--scale", "standard", "--certify-to", 0.05, "--out", "run")
-    found = call("cv", "svm", data, *options)
-    assert found.code == 0
-    said = record(tmp_path / "run")["certified"]
-    assert said["reached"] is True
-    assert said["difference"] <= 0.05
-    assert said["difference"] == pytest.approx(said["best_error"] - said["lower_bound"], abs=1e-15)
-    rows = read_csv(tmp_path / "run" / "cv.csv")
-    assert len(rows) == 5 + said["added_points"]
-    assert said["best_error"] == pytest.approx(1.0 - max(float(r["mean"]) for r in rows))
-    bounds = read_csv(tmp_path / "run" / "bounds.csv")
-    ends = [b["C_from"] for b in bounds] + [bounds[-1]["C_to"]]
-    assert ends == [r["C"] for r in rows]  # the segments cover the range without a hole
-    assert min(float(b["lower"]) for b in bounds) == said["lower_bound"]
-    assert all(float(b["lower"]) <= float(b["upper"]) for b in bounds)
-    assert len(read_csv(tmp_path / "run" / "steps.csv")) == len(rows)
-    assert "better anywhere in [0.01, 10]" in found.err
-    call("cv", "svm", data, *GRID, "--out", "run", "--force")
-    assert not (tmp_path / "run" / "bounds.csv").exists()
 
 
 def test_certify_says_when_the_budget_is_spent(call, data, tmp_path):

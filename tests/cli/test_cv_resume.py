@@ -171,30 +171,6 @@ def test_time_limit(call, data, monkeypatch, tmp_path, name):
     assert content(Path("cut")) == content(Path("whole"))
 
 
-def test_a_lost_worker_process(call, data, tmp_path):
-    """The run ends with a message; what the others had finished is taken up."""
-    assert call("cv", "svm", data, *GRID, "--out", "whole").code == 0
-    script = """
-import os, signal
-from screenpath.walk import workers as parallel
-from screenpath.cv import run
-from screenpath.cli import main
-def fold_path(samples, task, split, *how):
-    if split.fold == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return plain(samples, task, split, *how)
-plain, run.fold_path = run.fold_path, fold_path
-parallel.START = "fork"  # the workers have this function too
-main()
-"""
-    done = in_process(script, "cv", "svm", data, *GRID, "--jobs", 2, "--out", tmp_path / "cut")
-    assert done.returncode == 1 and "a worker process has died" in done.stderr
-    assert json.loads((tmp_path / "cut/run.json").read_text())["status"] == "failed"
-    assert list((tmp_path / "cut/parts.partial/0").glob("*.npz"))  # of fold 0 or 1, whichever was done first
-    assert call("cv", "svm", data, *GRID, "--out", "cut", "--resume").code == 0
-    assert content(Path("cut")) == content(Path("whole"))
-
-
 def test_workers_end_with_their_parent():
     """A worker process that waits for a task does not outlive a parent that was killed."""
     script = """

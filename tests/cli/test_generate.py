@@ -10,7 +10,6 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 from screenpath.data.files.generate import NAMES, generate
-from screenpath.data.files.write_libsvm import write_libsvm
 
 
 def test_stdout_holds_the_set(call):
@@ -37,14 +36,6 @@ def test_files_are_compressed_by_their_name(call, tmp_path, ending, unpack):
     assert unpack(content).decode() == text
     assert call("generate", "ogawa-toy", "-o", f"again.libsvm{ending}").code == 0
     assert (tmp_path / f"again.libsvm{ending}").read_bytes() == content
-
-
-def test_values_survive_the_text(tmp_path):
-    X = np.array([[0.1, 1e-300, 3.0], [0.0, 0.0, 0.0], [-2.5e17, 1 / 3, -1.0]])
-    write_libsvm(tmp_path / "a", X, np.array([1.0, -1.0, 0.1]))
-    read, y = load_svmlight_file(str(tmp_path / "a"), n_features=3)
-    np.testing.assert_array_equal(read.toarray(), X)
-    assert y.tolist() == [1.0, -1.0, 0.1]
 
 
 def test_help_names_every_set(call):

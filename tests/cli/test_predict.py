@@ -94,15 +94,6 @@ def test_a_quantile_is_scored_by_its_own_loss(call, targets):
     assert "best on test data" in said and "pinball" in said and "mae" not in said
 
 
-def test_free_bias(call, data):
-    assert call("l1svm", data, "--grid", 5, "--out", "run", "--test", data).code == 0
-    found = call("predict", "run", data, "--step", 4, "--decision")
-    w, b = file_coefficients(data.parent / "run", 4, 5)
-    decisions = [float(line.split(",")[1]) for line in found.out.splitlines()[1:]]
-    assert b != 0.0
-    np.testing.assert_allclose(decisions, clouds()[0] @ w + b, rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_several_classes(call, tmp_path, kind):
     data = tmp_path / "three.libsvm"

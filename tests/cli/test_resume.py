@@ -220,24 +220,6 @@ def test_resume_notices_other_data_and_version(call, data, monkeypatch):
     assert result.code == 1 and "tool_version was" in result.err
 
 
-def test_damaged_folder(call, data, stop_at, monkeypatch):
-    stop_at(signal.SIGTERM, 5)
-    call("svm", data, *GRID, "-o", "r")
-    monkeypatch.undo()
-    monkeypatch.chdir(data.parent)
-    steps = Path("r/steps.csv").read_bytes()
-    Path("r/steps.csv").write_bytes(steps[:50])
-    result = call("svm", data, *GRID, "-o", "r", "--resume")
-    assert result.code == 1 and "damaged" in result.err
-    Path("r/checkpoint.npz").write_bytes(b"nonsense")
-    result = call("svm", data, *GRID, "-o", "r", "--resume")
-    assert result.code == 1 and "checkpoint.npz is damaged" in result.err
-    Path("r/run.json").write_text("{")
-    result = call("svm", data, *GRID, "-o", "r", "--resume")
-    assert result.code == 1 and "run.json is damaged" in result.err
-    assert call("svm", data, *GRID, "-o", "r", "--force").code == 0
-
-
 def test_two_runs_into_one_folder(call, data, tmp_path):
     (tmp_path / "r").mkdir()
     lock = FolderLock(tmp_path / "r")
@@ -272,17 +254,6 @@ def test_full_disk_keeps_finished_steps(call, data, monkeypatch):
     assert not list(folder.glob("*.new"))
     assert call(*arguments, "--resume").code == 0
     assert len(read_csv(folder / "steps.csv")) == 60
-
-
-def test_failed_run_is_recorded(call, data, monkeypatch):
-    def full(self, row, coefficients=None):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "add", full)
-        result = call("svm", data, *GRID, "-o", "r")
-    assert result.code == 1 and "No space left" in result.err
-    assert json.loads(Path("r/run.json").read_text())["status"] == "failed"
 
 
 def test_out_of_memory_is_one_message(call, data, monkeypatch):

@@ -133,14 +133,6 @@ def test_predict_finds_columns_by_name_and_writes_names_of_labels(call, data, ta
     assert strange.code == 1 and "has the label maybe" in strange.err
 
 
-def test_a_run_on_libsvm_text_predicts_a_table_by_place(call, data):
-    assert call("svm", data, *GRID, "-o", "r").code == 0
-    X, y = clouds()
-    (data.parent / "t").write_text(csv_text(X, [f"{v:g}" for v in y]))
-    one, other = (call("predict", "r", where, "--step", 5, "--decision") for where in (data, "t"))
-    assert one.out == other.out and one.err == other.err
-
-
 def test_names_of_labels_in_options_and_in_what_is_said(call, data, table):
     assert call("svm", data, *GRID, "--positive", 1, "--class-weight", "1=3", "-o", "a").code == 0
     assert call("svm", table, *GRID, "--positive", "no", "--class-weight", "no=3", "-o", "b").code == 0
