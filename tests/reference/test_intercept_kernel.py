@@ -1,6 +1,5 @@
 """Kernel SVMs with a free intercept against a cone solver and SVC, at every grid point."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -8,20 +7,9 @@ from sklearn.svm import SVC
 
 from tests.conftest import two_classes
 from tests.plain import kernel_svm_path, svm_path
+from tests.reference.test_kernel_svm import cone_value
 
 GRID = [0.003, 0.05, 0.6, 8.0, 150.0]
-
-
-def cone_value(Q, y, C, weights):
-    """Return the optimal value of the dual, ``max sum alpha - alpha'Q alpha / 2`` with ``y.alpha = 0``."""
-    root = np.linalg.cholesky(Q + 1e-13 * np.trace(Q) * np.eye(len(Q)))
-    alpha = cp.Variable(len(Q))
-    problem = cp.Problem(
-        cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(root.T @ alpha)),
-        [alpha >= 0, alpha <= C * weights, y @ alpha == 0],
-    )
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    return problem.value
 
 
 @pytest.mark.parametrize("options", [{"kernel": "rbf", "gamma": 0.4}, {"kernel": "poly", "degree": 2, "coef0": 1.0}])
@@ -38,7 +26,7 @@ def test_the_objective_is_that_of_a_cone_solver(options, weighted, solver):
     K = rbf_kernel(X, gamma=0.4) if options["kernel"] == "rbf" else polynomial_kernel(X, degree=2, coef0=1, gamma=0.25)
     assert found.certified and found.intercepts.all()
     for C, step, b, row in zip(GRID, found.steps, found.intercepts, found.table(), strict=True):
-        best = cone_value(y[:, None] * K * y, y, C, weights)
+        best = cone_value(y[:, None] * K * y, C, weights, y)
         assert step.primal == pytest.approx(best, rel=1e-6) and step.dual <= best * (1 + 1e-7)
         coefficients = step.coefficients[:-1]
         assert abs(coefficients.sum()) < 1e-13 * C * 60 and row["intercept_low"] <= b <= row["intercept_high"]

@@ -12,13 +12,12 @@ from tests.plain import kernel_svm_path, svm_path
 GRID = [0.003, 0.05, 0.6, 8.0, 150.0]
 
 
-def cone_value(Q, C, weights):
-    """Return the optimal value of the dual, ``max sum alpha - alpha'Q alpha / 2``."""
+def cone_value(Q, C, weights, y=None):
+    """Return the optimal value of the dual, ``max sum alpha - alpha'Q alpha / 2``; of labels ``y.alpha`` is 0."""
     root = np.linalg.cholesky(Q + 1e-13 * np.trace(Q) * np.eye(len(Q)))
     alpha = cp.Variable(len(Q))
-    problem = cp.Problem(
-        cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(root.T @ alpha)), [alpha >= 0, alpha <= C * weights]
-    )
+    limits = [alpha >= 0, alpha <= C * weights, *([] if y is None else [y @ alpha == 0])]
+    problem = cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(root.T @ alpha)), limits)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return problem.value
 
