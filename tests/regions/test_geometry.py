@@ -43,27 +43,19 @@ def cone_maximum(v, d, constraints):
     return problem.value
 
 
+@pytest.mark.parametrize("kind", ["dome", "lens"])
 @pytest.mark.parametrize("seed", range(8))
-def test_dome_equals_the_cone_solver(seed):
-    rng = np.random.default_rng(seed)
+def test_domes_and_lenses_equal_the_cone_solver(kind, seed):
+    rng = np.random.default_rng(seed + 100 * (kind == "lens"))
     d = int(rng.integers(2, 6))
-    c, r, a, offset = random_dome(rng, d)
+    m, r, a, s = (random_dome if kind == "dome" else random_lens)(rng, d)  # of a lens the second ball
     V = rng.normal(size=(4, d))
-    lower, upper = bounds(Dome(point(V, c), r, point(V, a), offset), V)
-    inside = lambda x: [cp.norm(x - c) <= r, a @ (x - c) <= offset]  # noqa: E731
-    for i, v in enumerate(V):
-        assert upper[i] == pytest.approx(cone_maximum(v, d, inside), abs=1e-6)
-        assert lower[i] == pytest.approx(-cone_maximum(-v, d, inside), abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_lens_equals_the_cone_solver(seed):
-    rng = np.random.default_rng(100 + seed)
-    d = int(rng.integers(2, 6))
-    m1, r1, m2, r2 = random_lens(rng, d)
-    V = rng.normal(size=(4, d))
-    lower, upper = bounds(Lens(Ball(point(V, m1), r1), Ball(point(V, m2), r2)), V)
-    inside = lambda x: [cp.norm(x - m1) <= r1, cp.norm(x - m2) <= r2]  # noqa: E731
+    if kind == "dome":
+        region, inside = Dome(point(V, m), r, point(V, a), s), lambda x: [cp.norm(x - m) <= r, a @ (x - m) <= s]
+    else:
+        region = Lens(Ball(point(V, m), r), Ball(point(V, a), s))
+        inside = lambda x: [cp.norm(x - m) <= r, cp.norm(x - a) <= s]  # noqa: E731
+    lower, upper = bounds(region, V)
     for i, v in enumerate(V):
         assert upper[i] == pytest.approx(cone_maximum(v, d, inside), abs=1e-6)
         assert lower[i] == pytest.approx(-cone_maximum(-v, d, inside), abs=1e-6)
