@@ -17,15 +17,18 @@ VALUES = {"quantile": {"tau": 0.8}, "svr": {"epsilon": 0.3}}
 SHAPES = ("plain", "tied", "sparse", "far from the origin")
 
 
-def free_problem(name: str, shape: str, seed: int, n: int = 40, d: int = 4, weighted: bool = False) -> FreeModel:
-    """Return a small model; ``tied`` rows and targets are whole numbers, some of them several times there."""
+def drawn(name: str, shape: str, seed: int, n: int, d: int, weighted: bool, far: float, least: int) -> tuple:
+    """Return rows, targets and weights; ``tied`` rows and targets are whole numbers, some of them several times there.
+
+    The first ``least`` rows have weight 1 and, of classes, one label after the other.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-0.5, 0.5, size=d) + rng.normal(size=d)
     if shape == "tied":
         X = np.round(2.0 * X)
         X[n // 2 : n // 2 + 4] = X[:4]
     if shape == "far from the origin":
-        X += 1e4
+        X += far
     if shape == "sparse":
         X[rng.random((n, d)) < 0.6] = 0.0
     forms = X @ rng.normal(size=d)
@@ -33,10 +36,16 @@ def free_problem(name: str, shape: str, seed: int, n: int = 40, d: int = 4, weig
     y = np.round(3.0 * forms + rng.normal(size=n), 0 if shape == "tied" else 6)
     if name == "svm":
         y = np.where(forms + 0.5 * rng.normal(size=n) > rng.uniform(-0.8, 0.8), 1.0, -1.0)
-        y[:2] = 1.0, -1.0
+        y[:least] = np.resize([1.0, -1.0], least)
     weights = rng.integers(0, 4, size=n).astype(float) if weighted else None
     if weighted:
-        weights[:2] = 1.0
+        weights[:least] = 1.0
+    return X, y, weights
+
+
+def free_problem(name: str, shape: str, seed: int, n: int = 40, d: int = 4, weighted: bool = False) -> FreeModel:
+    """Return a small model."""
+    X, y, weights = drawn(name, shape, seed, n, d, weighted, 1e4, 2)
     rows = MemoryRows(sp.csr_array(X) if shape == "sparse" else X)
     return LOSSES[name].model(rows, y, weights, "free", **VALUES.get(name, {}))
 

@@ -16,6 +16,7 @@ from screenpath.solve.newton import Newton
 from screenpath.solve.polish import polished
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests import free_problems
 from tests.free_problems import SHAPES, VALUES
 from tests.kernel_problems import kernel_svm_model
 from tests.width import wide
@@ -25,25 +26,7 @@ NEAR = 1e-6  # relative accuracy of a refit's form, where its intercept is the o
 
 def drawn(name, shape, seed, free, weighted, n=30, d=4):
     """Return the arrays of a small problem and its loss."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-0.5, 0.5, size=d) + rng.normal(size=d)
-    if shape == "tied":
-        X = np.round(2.0 * X)
-        X[n // 2 : n // 2 + 4] = X[:4]
-    if shape == "far from the origin" and free:
-        X += 1e3
-    if shape == "sparse":
-        X[rng.random((n, d)) < 0.6] = 0.0
-    forms = X @ rng.normal(size=d)
-    forms = (forms - np.median(forms)) / max(forms.std(), 1e-9)
-    y = np.round(3.0 * forms + rng.normal(size=n), 0 if shape == "tied" else 6)
-    if name == "svm":
-        y = np.where(forms + 0.5 * rng.normal(size=n) > rng.uniform(-0.8, 0.8), 1.0, -1.0)
-        y[:4] = 1.0, -1.0, 1.0, -1.0
-    weights = rng.integers(0, 4, size=n).astype(float) if weighted else None
-    if weighted:
-        weights[:4] = 1.0
-    return X, y, weights
+    return free_problems.drawn(name, shape, seed, n, d, weighted, 1e3 if free else 0.0, 4)
 
 
 def model_of(name, shape, X, y, weights, free):
