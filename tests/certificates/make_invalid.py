@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +23,16 @@ from tests.certificates.mutants import MAGIC, Frames, framed, packed  # noqa: E4
 from tests.run_folders import seal  # noqa: E402
 
 
-def header(**changes):
-    """Change entries of the problem."""
+def changing(part):
+    """Return what makes changes of the entries of a part of the problem."""
 
-    def change(frames: Frames, folder: Path) -> None:
-        frames.header[1].update(changes)
+    def made(**changes):
+        return lambda frames, folder: part(frames.header[1]).update(changes)
 
-    return change
+    return made
 
 
-def about(**changes):
-    """Change what the problem says of the data."""
-
-    def change(frames: Frames, folder: Path) -> None:
-        frames.header[1]["data"].update(changes)
-
-    return change
+header, about, kernel = changing(lambda problem: problem), changing(itemgetter("data")), changing(itemgetter("kernel"))
 
 
 def arrays(step: int | None, **changes):
@@ -58,13 +53,6 @@ def entries(step: int, **changes):
     def change(frames: Frames, folder: Path) -> None:
         found = frames.steps[step][1]
         found.update({name: value(found[name]) if callable(value) else value for name, value in changes.items()})
-
-    return change
-
-
-def kernel(**changes):
-    def change(frames: Frames, folder: Path) -> None:
-        frames.header[1]["kernel"].update(changes)
 
     return change
 
