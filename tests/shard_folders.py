@@ -14,6 +14,15 @@ from screenpath.data.shards.shards import META, content_sha256, part_name
 from screenpath.data.words.tables import readable_json
 
 
+def at(place, value):
+    """Return a change of one value of an array."""
+
+    def change(array):
+        array.flat[place] = value
+
+    return change
+
+
 def read(folder) -> dict:
     """Return the content of meta.json."""
     return json.loads((Path(folder) / META).read_text())

@@ -64,6 +64,16 @@ def data(tmp_path):
     return path
 
 
+@pytest.fixture
+def shards(data, monkeypatch):
+    """Path of a folder of small shards of the same data."""
+    from screenpath.data.shards import convert
+
+    monkeypatch.setattr(convert, "BLOCK", 1 << 11)
+    monkeypatch.setattr(convert, "BLOCK_MB", 1e-3)
+    return convert.convert([data], data.parent / "shards", block_mb=1e-3).path
+
+
 @dataclass
 class Result:
     code: int

@@ -21,14 +21,6 @@ def rows_without(path, *names):
     return [{k: v for k, v in row.items() if not k.endswith("_s") and k not in names} for row in rows]
 
 
-@pytest.fixture
-def shards(call, data, monkeypatch):
-    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
-    from screenpath.data.shards.convert import convert
-
-    return convert([data], data.parent / "shards", block_mb=1e-3).path
-
-
 @pytest.fixture(scope="module")
 def scheduler():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -13,15 +13,6 @@ from tests.sparse_problems import SDCA
 GRID = ("--grid", "8", "--cmax", "1", "--quiet")
 
 
-@pytest.fixture
-def shards(call, data, monkeypatch):
-    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK", 1 << 11)
-    monkeypatch.setattr("screenpath.data.shards.convert.BLOCK_MB", 1e-3)
-    from screenpath.data.shards.convert import convert
-
-    return convert([data], data.parent / "shards", block_mb=1e-3).path
-
-
 @pytest.mark.parametrize("scale", ["none", "standard", "maxabs", "l2"])
 @pytest.mark.parametrize("model", [("svm",), ("lad",), ("svr", "--epsilon", "0.1"), ("quantile", "--tau", "0.3")])
 def test_paths_on_shards_have_the_bytes_of_those_in_memory(call, data, shards, model, scale):
@@ -309,22 +300,13 @@ def test_convert_by_columns_goes_on(call, data, monkeypatch, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if "cut" in path.name) == ["cut"]
 
 
-def put(place, value):
-    """Return what replaces an entry of an array."""
-
-    def change(array):
-        array.flat[place] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("targets", put(0, 9.0), "not numbered from 0 up"),
-        ("targets", put(0, 1.5), "not numbered from 0 up"),
-        ("targets", put(1, -1.0), "not numbered from 0 up"),
-        ("dense", put(3, np.nan), "nan or infinity"),
+        ("targets", shard_folders.at(0, 9.0), "not numbered from 0 up"),
+        ("targets", shard_folders.at(0, 1.5), "not numbered from 0 up"),
+        ("targets", shard_folders.at(1, -1.0), "not numbered from 0 up"),
+        ("dense", shard_folders.at(3, np.nan), "nan or infinity"),
     ],
 )
 def test_made_up_columns_do_not_crash(call, by_columns, name, change, words):

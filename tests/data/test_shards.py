@@ -15,6 +15,7 @@ from screenpath.errors import DataError, ResourceError
 from screenpath.rows.shards import ShardRows
 from tests import shard_folders
 from tests.safety.artefacts import text_of
+from tests.shard_folders import at
 
 HUGE = 10**400
 
@@ -77,15 +78,6 @@ def test_a_longer_file_and_one_of_another_shard_are_noticed(folder):
     targets.rmdir()
     os.mkfifo(targets)  # waits for a writer that never comes, if it is opened as a file is
     assert "no regular file" in fault(folder)
-
-
-def at(place, value):
-    """Return a change of one value."""
-
-    def change(array):
-        array.flat[place] = value
-
-    return change
 
 
 def swapped(array):
