@@ -157,8 +157,7 @@ def attempt(model, rows, y) -> float:
 
 
 @pytest.mark.parametrize("change, said", [
-    (("rho ", "rho x"), "line 6: rho has 'x"),
-    (("rho ", "rho 1 "), "line 6: rho has 7 entries, not 6"),
+    (("rho ", "rho x"), "line 6: rho has 'x"), (("rho ", "rho 1 "), "line 6: rho has 7 entries, not 6"),
     (("label 1 ", "label "), "line 7: label has 3 entries, not 4"),
     (("label 1 ", "label 9 "), "the labels 9, 2, 3, 4, the data"),
     (("nr_sv ", "nr_sv 1"), "support vectors, there are"),
@@ -168,8 +167,7 @@ def attempt(model, rows, y) -> float:
     (("SV\n", "SV\n0.5 nan 0.1 1:2\n"), "line 10: 'nan' is not a coefficient"),
     (("SV\n", "SV\n0.5 0.5\n"), "line 10 has 2 of 3 coefficients"),
     (("SV\n", "SV\n0.5 0.5 0.1 0:2\n"), "line 10: '0:2' is not a feature from 1 and its value"),
-    (("SV\n", "SV\n0.5 0.5 0.1 1:2:3\n"), "line 10: '1:2:3' is not"),
-    (("gamma 0.7", "gamma many"), "many"),
+    (("SV\n", "SV\n0.5 0.5 0.1 1:2:3\n"), "line 10: '1:2:3' is not"), (("gamma 0.7", "gamma many"), "many"),
 ])  # fmt: skip
 def test_nonsense_is_one_error_with_line_and_token(change, said, fitted, call, tmp_path):
     model, rows, _, kernel = fitted

@@ -22,15 +22,13 @@ def people(n=60, seed=0):
     rng = np.random.default_rng(seed)
     age = np.round(rng.normal(50, 10, n), 1)
     return {
-        "id": [f"p{k}" for k in range(n)],
-        "name, first": [f"n{k % 40}" for k in range(n)],
+        "id": [f"p{k}" for k in range(n)], "name, first": [f"n{k % 40}" for k in range(n)],
         "born": [f"{k % 28 + 1}.3.1990" for k in range(n)],
         "age (years)": ["unknown" if k % 20 == 3 else age[k] for k in range(n)],
         "income": ["" if k % 7 == 2 else round(float(rng.exponential(3)), 2) for k in range(n)],
-        "home town": [("Graz", "Wels", "Linz")[k % 3] for k in range(n)],
-        "row": list(range(1, n + 1)),
+        "home town": [("Graz", "Wels", "Linz")[k % 3] for k in range(n)], "row": list(range(1, n + 1)),
         "smoker": np.where(age + rng.normal(0, 4, n) > 50, "yes", "no").tolist(),
-    }
+    }  # fmt: skip
 
 
 def test_a_line_a_column_and_a_command_line(call):
@@ -87,13 +85,11 @@ def test_faults_come_all_at_once_by_column(call):
 @pytest.mark.parametrize(
     ("column", "advised", "never"),
     [
-        ("id", ("--drop", "--id"), "--one-hot"),
-        ("name, first", ("--drop",), "--one-hot"),
-        ("born", ("--drop",), "--one-hot"),
-        ("age (years)", ("--na",), "--one-hot"),
+        ("id", ("--drop", "--id"), "--one-hot"), ("name, first", ("--drop",), "--one-hot"),
+        ("born", ("--drop",), "--one-hot"), ("age (years)", ("--na",), "--one-hot"),
         ("home town", ("--drop", "--one-hot"), "--na"),
     ],
-)
+)  # fmt: skip
 def test_each_way_out_that_a_hint_names_works(call, column, advised, never):
     write("t.csv", **people())
     options = ("svm", "t.csv", "--target", "smoker", "--grid", "2", "--quiet", "-o", "r", "--force")

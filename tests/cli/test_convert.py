@@ -319,14 +319,11 @@ def test_made_up_columns_do_not_crash(call, by_columns, name, change, words):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("width", 3, "not numbered from 0 up"),
-        ("width", 2**60, "not numbered from 0 up"),
-        ("width", None, "'width' is missing"),
-        ("labels_file", {}, "'labels_file' is missing"),
-        ("by", "cells", "'by' is missing"),
-        ("d", 7, "a shard has more than 7 columns"),
+        ("width", 3, "not numbered from 0 up"), ("width", 2**60, "not numbered from 0 up"),
+        ("width", None, "'width' is missing"), ("labels_file", {}, "'labels_file' is missing"),
+        ("by", "cells", "'by' is missing"), ("d", 7, "a shard has more than 7 columns"),
     ],
-)
+)  # fmt: skip
 def test_fields_of_meta_json_by_columns(call, by_columns, name, value, words):
     shard_folders.write(by_columns, {**shard_folders.read(by_columns), name: value})
     for command in ("l1svm", "svm"):

@@ -208,8 +208,7 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     (("svm", "--one-vs-rest", "--certify"), "--certify bounds the error of two classes"),
     (("svm", "--one-vs-rest", "--positive", 1), "use one of the two"),
     (("svm", "--one-vs-rest", "--kernel", "rbf"), "--one-vs-rest does not support kernels"),
-    (("l1svm", "--bias", 1), "l1svm has a free bias"),
-    (("lad", "--certify"), "No such option"),
+    (("l1svm", "--bias", 1), "l1svm has a free bias"), (("lad", "--certify"), "No such option"),
     (("svm", "--eps-path", "0.1"), "--eps-path is an option of screenpath svm, not of screenpath cv svm"),
 ])  # fmt: skip
 def test_bad_input(call, data, tmp_path, arguments, message):
@@ -270,9 +269,8 @@ def test_a_time_limit_that_no_fold_meets(call, data, tmp_path):
 
 
 TURN = {
-    "svm": ("--cmin", 1e-3, "--cmax", 1e-1, "--grid", 5),
-    "l1svm": ("--grid", 4),
-}
+    "svm": ("--cmin", 1e-3, "--cmax", 1e-1, "--grid", 5), "l1svm": ("--grid", 4),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ["svm", pytest.param("l1svm", marks=pytest.mark.wide_only)])
@@ -316,12 +314,10 @@ def test_a_grid_that_does_not_turn_is_said(call, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--c-list", "1,2,3"), "leave out --c-list"),
-        (("--part", "1/2"), "leave out one of the two"),
-        (("--grid", 1), "use --grid with 2 or more points"),
-        (("--rule", "ssnsv"), "use --rule auto"),
+        (("--c-list", "1,2,3"), "leave out --c-list"), (("--part", "1/2"), "leave out one of the two"),
+        (("--grid", 1), "use --grid with 2 or more points"), (("--rule", "ssnsv"), "use --rule auto"),
     ],
-)
+)  # fmt: skip
 def test_until_turn_refuses(call, data, options, said):
     found = call("cv", "svm", data, *options, "--until-turn", "--out", "run")
     assert found.code == 2

@@ -104,15 +104,11 @@ def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch,
     ("more", "name"),
     [
         (("--fold-seed", 1), "the folds (--fold-seed, --stratify or their file) have changed since"),
-        (("--repeats", 5), "cut: repeats was 1, now 5\n"),
-        (("--folds", 4), "folds was"),
-        (("--score", "f1"), "score was"),
-        (("--certify",), "certify was"),
-        (("--calibrate",), "calibrate "),
-        (("--tol", 1e-5), "tol was"),
-        (("--c-list", "0.01,0.1,1"), "c_list was"),
+        (("--repeats", 5), "cut: repeats was 1, now 5\n"), (("--folds", 4), "folds was"),
+        (("--score", "f1"), "score was"), (("--certify",), "certify was"), (("--calibrate",), "calibrate "),
+        (("--tol", 1e-5), "tol was"), (("--c-list", "0.01,0.1,1"), "c_list was"),
     ],
-)
+)  # fmt: skip
 def test_resume_names_what_differs(call, data, stop_at, more, name):
     stop_at(3)
     assert call("cv", "svm", data, *GRID, "--out", "cut").code == 143

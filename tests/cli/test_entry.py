@@ -133,11 +133,10 @@ def test_every_command_and_option_has_help(name, command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["svn"], "error: No such command 'svn'"),
-        (["svm"], "error: Missing argument 'DATA'"),
+        (["svn"], "error: No such command 'svn'"), (["svm"], "error: Missing argument 'DATA'"),
         (["svm", "a", "--grid", "x"], "error: Invalid value for '--grid'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_is_one_message(call, arguments, message):
     result = call(*arguments)
     assert result.code == 2

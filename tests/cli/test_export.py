@@ -29,15 +29,12 @@ def both(call, run, data, step, model_file, tmp_path):
 @pytest.mark.parametrize(
     "model, options",
     [
-        ("svm", ("--c", 1, "--bias", 1, "--scale", "standard")),
-        ("svm", ("--c", 1)),
-        ("l1svm", ("--grid", 3)),
+        ("svm", ("--c", 1, "--bias", 1, "--scale", "standard")), ("svm", ("--c", 1)), ("l1svm", ("--grid", 3)),
         ("sparse-svm", ("--betas", 2, "--alphas", 2, "--bias", 2)),
-        ("lad", ("--c", 1, "--bias", 1, "--scale", "maxabs")),
-        ("quantile", ("--c", 1, "--tau", 0.7)),
+        ("lad", ("--c", 1, "--bias", 1, "--scale", "maxabs")), ("quantile", ("--c", 1, "--tau", 0.7)),
         ("svr", ("--c", 1, "--epsilon", 0.1)),
     ],
-)
+)  # fmt: skip
 def test_liblinear_predicts_the_same(call, data, tmp_path, model, options):
     X, y = clouds(seed=9)
     new = tmp_path / "new.libsvm"

@@ -21,14 +21,12 @@ RUNS = {
     "positive": ("svm", "three", "--c", 1, "--positive", "elm"),
     "free": ("svm", "two", "--c", 1, "--intercept", "free", "--scale", "maxabs"),
     "rest": ("svm", "three", "--c", 1, "--bias", 1, "--one-vs-rest"),
-    "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2),
-    "l1svm": ("l1svm", "two", "--grid", 3),
+    "classes": ("sparse-svm", "numbers", "--betas", 2, "--alphas", 2), "l1svm": ("l1svm", "two", "--grid", 3),
     "svr": ("svr", "targets", "--c", 1, "--bias", 1),
     "laplacian": ("svm", "two", "--c", 1, "--kernel", "laplacian", "--scale", "standard"),
     "kernel svr": ("svr", "targets", "--c", 1, "--kernel", "rbf", "--scale", "standard"),
     "kernel lad": ("lad", "targets", "--c", 1, "--kernel", "poly", "--gamma", 0.1, "--coef0", 1, "--bias", 1),
-    "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3),
-    "wide": ("svm", "wide", "--c", 1, "--bias", 1),
+    "quantile": ("quantile", "targets", "--c", 1, "--tau", 0.3), "wide": ("svm", "wide", "--c", 1, "--bias", 1),
     "rbf": ("svm", "two", "--c", 1, "--kernel", "rbf", "--scale", "standard", "--bias", 1),
     "rbf free": ("svm", "two", "--c", 1, "--kernel", "rbf", "--gamma", 0.2, "--intercept", "free"),
     "far": ("svm", "wide", "--c", 1, "--kernel", "rbf", "--gamma", 0.1, "--scale", "maxabs"),
@@ -36,7 +34,7 @@ RUNS = {
     "linear": ("svm", "two", "--c", 1, "--kernel", "linear", "--scale", "maxabs"),
     "recall": ("cv svm", "two", "--c-list", 1, "--bias", 1, "--folds", 3, "--threshold", "recall=0.95"),
     "rbf recall": ("cv svm", "two", "--c-list", 1, "--kernel", "rbf", "--folds", 3, "--threshold", "precision=0.9"),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -344,10 +342,8 @@ def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monk
     assert call("export", linear, "--step", 0, "--to", "onnx", "-o", "b", "--training", folder / "two").code == 2
     find = importlib.util.find_spec
     for module, kind, extra in (
-        ("onnx", "onnx", "onnx"),
-        ("skops.io", "sklearn", "skops"),
-        ("sklearn", "sklearn", "skops"),
-    ):
+        ("onnx", "onnx", "onnx"), ("skops.io", "sklearn", "skops"), ("sklearn", "sklearn", "skops"),
+    ):  # fmt: skip
         if module == "sklearn":  # not installed: the module of ours that asks for it has not been imported either
             monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else find(name))
             for name in [name for name in sys.modules if name.startswith("screenpath.sklearn")]:

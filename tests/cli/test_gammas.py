@@ -100,12 +100,11 @@ def test_a_proof_by_some_folds_takes_the_others_as_perfect():
         (("--kernel", "rbf", "--gammas", "3", "--gamma", "1"), "use one of the two"),
         (("--kernel", "rbf", "--gammas", "3", "--part", "1/2"), "gamma is chosen by all folds"),
         (("--kernel", "rbf", "--gammas", "1,1"), "different positive numbers"),
-        (("--kernel", "rbf", "--gammas", "1,x"), "not 'x'"),
-        (("--kernel", "rbf", "--gammas", "0"), "not '0'"),
+        (("--kernel", "rbf", "--gammas", "1,x"), "not 'x'"), (("--kernel", "rbf", "--gammas", "0"), "not '0'"),
         (("--libsvm-grid", "--gammas", "3"), "use one of the two"),
         (("--libsvm-grid", "--cmin", "3"), "use one of the two"),
     ],
-)
+)  # fmt: skip
 def test_gammas_that_there_are_not(call, data, tmp_path, options, words):
     found = call("cv", "svm", data, *options, "-o", "run")
     assert found.code == 2 and words in found.err and not (tmp_path / "run").exists()

@@ -96,10 +96,9 @@ def test_a_function_is_the_kernel_that_it_returns():
     np.testing.assert_allclose(model.predict(NEW), called.predict(NEW, C=10.0), atol=5e-3)
     for wrong, words in (
         (lambda A, B: np.tanh(2.0 * A @ B.T - 3.0), "not positive definite: its smallest eigenvalue"),
-        (lambda A, B: A[:, :1] + 0.0 * B[:, 0], "not symmetric"),
-        (lambda A, B: 1.0, "has the shape"),
+        (lambda A, B: A[:, :1] + 0.0 * B[:, 0], "not symmetric"), (lambda A, B: 1.0, "has the shape"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), "no number"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(DataError, match=words):
             screenpath.kernel_svm_path(X, Y, kernel=wrong, grid=[1.0])
 
@@ -215,12 +214,10 @@ def test_a_matrix_is_not_copied():
         (kernel(X, X) + np.triu(np.full((60, 60), 1e-3)), None, "is not symmetric: values differ by 0.001"),
         (np.where(np.eye(60) == 1.0, np.nan, kernel(X, X)), None, "that of the rows 1 and 1 is nan"),
         (np.tanh(2.0 * X @ X.T - 3.0), None, "smallest eigenvalue is about -"),
-        (kernel(X, X), "1\n" * 59, "has 59 labels, K.npy 60 rows"),
-        (kernel(X, X), "", "has no labels"),
-        (kernel(X, X).astype(int), None, "holds int64 values"),
-        (np.array([{}]), None, "cannot be read"),
+        (kernel(X, X), "1\n" * 59, "has 59 labels, K.npy 60 rows"), (kernel(X, X), "", "has no labels"),
+        (kernel(X, X).astype(int), None, "holds int64 values"), (np.array([{}]), None, "cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_a_matrix_that_is_no_kernel_is_refused(call, values, labels, words):
     np.save("K.npy", values, allow_pickle=True)
     if labels != "":

@@ -98,8 +98,7 @@ def test_folds_are_certified(call, data, jobs):
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("1 1 2\n2 3", "g, line 2: it ends after 5 of 12 features"),
-        ("1 " * 12 + "\n7", "g, line 2: '7' is label 13"),
+        ("1 1 2\n2 3", "g, line 2: it ends after 5 of 12 features"), ("1 " * 12 + "\n7", "g, line 2: '7' is label 13"),
         ("1,2,3", "g, line 1: '1,2,3' is neither"),
         ("feature,group\n1,a\n1,b", "g, line 3: feature '1' has a group already"),
         ("feature,group\n99,a", "g, line 2: there is no feature '99'"),
@@ -108,7 +107,7 @@ def test_folds_are_certified(call, data, jobs):
         ("feature,group,weight\n1,a,1\n2,a,2", "g, line 3: '2' is no weight of the group 'a'"),
         ("feature,group,weight\n1,a,0", "g, line 2: '0' is no weight"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_says_no_groups_is_refused(call, data, text, said):
     with open("g", "w") as file:
         file.write(text)

@@ -167,11 +167,10 @@ def test_pages_are_shown(call):
     [
         (["pedict"], "No such command 'pedict'. Did you mean 'predict' or "),
         (["cv", "quantil"], "Did you mean 'quantile' or 'sparse-quantile'?"),
-        (["cache", "wram"], "Did you mean 'warm'?"),
-        (["qqqq"], "No such command 'qqqq'.\n"),
+        (["cache", "wram"], "Did you mean 'warm'?"), (["qqqq"], "No such command 'qqqq'.\n"),
         (["svm", "x", "--gird", "3"], "--grid"),
     ],
-)
+)  # fmt: skip
 def test_the_nearest_name(call, arguments, said):
     result = call(*arguments)
     assert result.code == 2 and said in result.err

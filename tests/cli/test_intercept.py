@@ -121,8 +121,7 @@ def test_each_class_against_the_rest(call):
 
 
 REFUSED = {
-    "rule": ({"rule": "heuristic+gap"}, "unknown rule 'heuristic.gap'"),
-    "solver": ({"solver": "cd"}, "no solver 'cd'"),
+    "rule": ({"rule": "heuristic+gap"}, "unknown rule 'heuristic.gap'"), "solver": ({"solver": "cd"}, "no solver 'cd'"),
     "bias": ({"bias": 1.0}, "leave one of the two out"),
     "kernel rule": ({"kernel": "rbf", "rule": "sieve"}, "no rule 'sieve'"),
     "kernel and bias": ({"kernel": "rbf", "bias": 1.0}, "leave one of the two out"),
@@ -131,7 +130,7 @@ REFUSED = {
     "chunk and heuristic": ({"chunk": 3, "rule": "heuristic"}, "use ssnsv, essnsv"),
     "kernel chunk": ({"chunk": 3, "rule": "dvi", "kernel": "rbf"}, "is for linear models"),
     "chunk form": ({"chunk_form": "s", "rule": "essnsv"}, "`chunk_form` needs chunks"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

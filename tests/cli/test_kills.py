@@ -28,8 +28,7 @@ CV = ("--folds", "3", "--quiet", "-o")
 CERTIFIED = ("--grid", "4", "--certify-to", "0.02", "--certify-points", "12")
 # Name, command up to the folder, kills.
 RUNS = [
-    ("svm", ["svm", "DATA", *SVM, "-o"], 8),
-    ("shards", ["svm", "SHARDS", *SVM, "--format", "json", "-o"], 6),
+    ("svm", ["svm", "DATA", *SVM, "-o"], 8), ("shards", ["svm", "SHARDS", *SVM, "--format", "json", "-o"], 6),
     ("npz", ["lad", "DATA", *SVM, "--coefficients", "npz", "-o"], 4),
     ("sparse-svm", ["sparse-svm", "DATA", *SPARSE, "-o"], 6),
     ("sparse-svm-jobs", ["sparse-svm", "DATA", *SPARSE, "--jobs", "2", "-o"], 6),
@@ -39,7 +38,7 @@ RUNS = [
     ("cv-jobs", ["cv", "svm", "DATA", "--grid", "10", "--jobs", "2", *CV], 10),
     ("cv-sparse-svm", ["cv", "sparse-svm", "DATA", "--betas", "2", "--alphas", "4", *CV], 6),
     ("convert", ["convert", "DATA", "--block-mb", "1", "--jobs", "2", "--quiet"], 10),
-]
+]  # fmt: skip
 CHOSEN = [run for run in RUNS if WIDE or run[0] not in ("npz", "sparse-svm", "cv-certify-kernel", "cv-sparse-svm")]
 
 

@@ -14,15 +14,10 @@ from screenpath.report.console import Console
 
 # two labels as a file writes them, the smaller number first
 SPELLINGS = {
-    "plain": ("1", "2"),
-    "sign": ("-1", "+1"),
-    "point": ("0.0", "1.0"),
-    "zeros": ("007", "010"),
-    "exponent": ("1e0", "1E1"),
-    "large": ("9007199254740993", "9007199254740995"),
-    "negative": ("-4503599627370496", "4503599627370497"),
-    "fraction": ("0.10", ".5"),
-}
+    "plain": ("1", "2"), "sign": ("-1", "+1"), "point": ("0.0", "1.0"), "zeros": ("007", "010"),
+    "exponent": ("1e0", "1E1"), "large": ("9007199254740993", "9007199254740995"),
+    "negative": ("-4503599627370496", "4503599627370497"), "fraction": ("0.10", ".5"),
+}  # fmt: skip
 ROWS = [(-2.0, 0.3), (-1.0, -0.4), (-1.5, 0.1), (1.0, 0.2), (2.0, -0.1), (1.5, 0.4)]
 
 
@@ -176,13 +171,9 @@ def test_a_number_among_texts_is_written_in_several_ways(call, kind):
 GRID, PAIRS = ("--c-list", "0.01,0.1,1,5"), ("--beta", "0.2,0.05", "--alpha", "2,1")
 LARGEST = "9007199254740999"
 MODELS = {
-    "svm": GRID,
-    "svm rbf": (*GRID, "--kernel", "rbf"),
-    "svm rest": (*GRID, "--one-vs-rest"),
-    "l1svm": ("--lambda-list", "2,1,.5,.2"),
-    "sparse-svm": PAIRS,
-    "sparse-svm classes": PAIRS,
-}
+    "svm": GRID, "svm rbf": (*GRID, "--kernel", "rbf"), "svm rest": (*GRID, "--one-vs-rest"),
+    "l1svm": ("--lambda-list", "2,1,.5,.2"), "sparse-svm": PAIRS, "sparse-svm classes": PAIRS,
+}  # fmt: skip
 
 
 @pytest.mark.covering(1)
@@ -248,11 +239,9 @@ def test_a_label_beyond_float64_is_the_one_of_the_file_or_none(call, tmp_path):
     assert call("svm", "mine", "--c", "1", "--certificate", "--quiet", "-o", "v").code == 0
     assert "how labels that are numbers are written" not in call("verify", "v").out  # they are compared
     for words in (
-        ("svm", "mine", "--positive", other),
-        ("svm", "mine", "--class-weight", f"{other}=2"),
-        ("cv", "svm", "mine", "--folds", "2", "--class-weight", f"{other}=2"),
-        ("svm", "mine", "--test", "other"),
-    ):
+        ("svm", "mine", "--positive", other), ("svm", "mine", "--class-weight", f"{other}=2"),
+        ("cv", "svm", "mine", "--folds", "2", "--class-weight", f"{other}=2"), ("svm", "mine", "--test", "other"),
+    ):  # fmt: skip
         found = call(*words, "--grid", "2", "--quiet", "-o", "x")
         assert found.code in (1, 2) and other in found.err and mine in found.err, words
     found = call("predict", "r", "other", "--step", "1")

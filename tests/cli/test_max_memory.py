@@ -32,14 +32,10 @@ ATTEMPTS = 4  # refused by the size of the file, by its rows, on disk by those t
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
 GRID = ("--grid", "2", "--cmin", "1e-4", "--cmax", "1e-3")
 SETTINGS = {
-    "svm": ("--positive", "1", *GRID),
-    "lad": GRID,
-    "quantile": ("--tau", "0.7", *GRID),
-    "svr": GRID,
+    "svm": ("--positive", "1", *GRID), "lad": GRID, "quantile": ("--tau", "0.7", *GRID), "svr": GRID,
     "sparse-svm": ("--betas", "1", "--alphas", "2", "--alpha-min-ratio", "0.5"),
-    "l1svm": ("--positive", "1", "--grid", "3"),
-    "kernel": ("--positive", "1", "--kernel", "rbf", *GRID),
-}
+    "l1svm": ("--positive", "1", "--grid", "3"), "kernel": ("--positive", "1", "--kernel", "rbf", *GRID),
+}  # fmt: skip
 CASES = [(name, storage, "path") for storage in ("dense", "sparse", "shards", "cache") for name in SETTINGS]
 CASES += [("l1svm", "columns", "path"), ("sparse-svm", "columns", "path")]
 # lad, quantile and svr are the same model with other kinks and slopes.
@@ -78,10 +74,9 @@ def arguments(name: str, storage: str, what: str, size: str = "") -> list:
     words = [what] if what in ("cv", "compare") else []
     words.append("svm" if name == "kernel" else name)
     words += {
-        "shards": [f"{size}data.shards"],
-        "columns": [f"{size}data.columns"],
+        "shards": [f"{size}data.shards"], "columns": [f"{size}data.columns"],
         "cache": [f"{size}sparse", "--cache", f"{size}kept.cache"],
-    }.get(storage, [f"{size}{storage}"])
+    }.get(storage, [f"{size}{storage}"])  # fmt: skip
     words += ("--one-vs-rest", *GRID) if what == "one-vs-rest" else SETTINGS[name]
     words += ["--tol", "1e-3"]
     if (name, what) == ("l1svm", "compare"):

@@ -288,10 +288,9 @@ def table(found) -> dict:
     ("model", "rules"),
     [
         ("svm", "none,dvi,mine.py:MyRule,mine.py:Wrong"),
-        ("sparse-svm", "none,sifs,mine.py:Sifs+gap,mine.py:WrongSifs"),
-        ("l1svm", "warm,scr,default,mine.py:WrongL1"),
+        ("sparse-svm", "none,sifs,mine.py:Sifs+gap,mine.py:WrongSifs"), ("l1svm", "warm,scr,default,mine.py:WrongL1"),
     ],
-)
+)  # fmt: skip
 def test_an_audit_counts_the_unsafe_decisions_of_a_wrong_rule_alone(call, data, own, model, rules):
     which = "--configurations" if model == "l1svm" else "--rules"
     grid = ("--betas", 2, "--alphas", 6) if model == "sparse-svm" else ("--grid", 8)

@@ -20,15 +20,12 @@ from tests.cv.test_certify import held_out
 GRID = [0.01, 0.1, 1.0]
 PLAIN = {"intercept": "none", "tol": 1e-8}
 MODELS = {
-    "svm": (svm_path, {}),
-    "balanced svm": (svm_path, {"class_weight": "balanced"}),
-    "svm with class weights": (svm_path, {"class_weight": {1: 3.0, 2: 0.5}}),
-    "lad": (lad_path, {}),
-    "quantile": (quantile_path, {"tau": 0.8}),
-    "svr": (svr_path, {"epsilon": 0.3}),
+    "svm": (svm_path, {}), "balanced svm": (svm_path, {"class_weight": "balanced"}),
+    "svm with class weights": (svm_path, {"class_weight": {1: 3.0, 2: 0.5}}), "lad": (lad_path, {}),
+    "quantile": (quantile_path, {"tau": 0.8}), "svr": (svr_path, {"epsilon": 0.3}),
     "kernel svm": (kernel_svm_path, {"kernel": "rbf"}),
     "balanced kernel svm": (kernel_svm_path, {"kernel": "poly", "degree": 2, "class_weight": "balanced"}),
-}
+}  # fmt: skip
 
 
 def problem(n=60, d=4, labels=2, seed=0):

@@ -40,12 +40,10 @@ def stop_at(monkeypatch):
 @pytest.mark.parametrize(
     ("number", "code", "step", "rule"),
     [
-        (signal.SIGINT, 130, 0, "dvi+gap"),
-        (signal.SIGTERM, 143, 4, "none"),
-        (signal.SIGTERM, 143, 7, "dvi+gap"),
+        (signal.SIGINT, 130, 0, "dvi+gap"), (signal.SIGTERM, 143, 4, "none"), (signal.SIGTERM, 143, 7, "dvi+gap"),
         (signal.SIGINT, 130, 10, "gap"),
     ],
-)
+)  # fmt: skip
 def test_signal_then_resume(call, data, stop_at, monkeypatch, number, code, step, rule):
     """Finished steps are kept, and resuming gives the numbers of a run that was never stopped."""
     more = (*GRID, "--rule", rule, "--bias", "1")

@@ -16,12 +16,11 @@ RUNS = {
     "free": ("svm", TWO, "--grid", "4", "--intercept", "free", "--format", "json", "--test", TWO),
     "kernel": ("svm", TWO, "--kernel", "rbf", "--grid", "3"),
     "eps-path": ("svm", TWO, "--eps-path", "0.1", "--cmin", "0.1", "--cmax", "1"),
-    "lad": ("lad", NUMBERS, "--grid", "4", "--audit"),
-    "svr": ("svr", NUMBERS, "--grid", "4", "--bias", "1"),
+    "lad": ("lad", NUMBERS, "--grid", "4", "--audit"), "svr": ("svr", NUMBERS, "--grid", "4", "--bias", "1"),
     "l1svm": ("l1svm", TWO, "--grid", "4", "--certificate"),
     "sparse-svm": ("sparse-svm", TWO, "--alpha", "0.2,0.1", "--beta", "0.05"),
     "cv": ("cv", "svm", TWO, "--grid", "4", "--folds", "3", "--certify", "--until-turn", "--calibrate"),
-}
+}  # fmt: skip
 # A value that a file may not have, by schema and the place of the value.
 WRONG = [
     ("run", "status", "done"), ("run", "schema_version", 3), ("run", "options", []), ("run", "sha256", "0"),

@@ -26,10 +26,9 @@ def read(text, written="utf-8", **options):
     [
         ({"decimal": ","}, "1,5 -,25 3, 2e1 +7", [1.5, -0.25, 3, 20, 7]),
         ({"decimal": ",", "thousands": "."}, "1.234,5 12.345.678 0,1 12", [1234.5, 12345678, 0.1, 12]),
-        ({"thousands": "'"}, "1'234.5 999 -1'000", [1234.5, 999, -1000]),
-        ({"thousands": " "}, "1_234 5", [1234, 5]),
+        ({"thousands": "'"}, "1'234.5 999 -1'000", [1234.5, 999, -1000]), ({"thousands": " "}, "1_234 5", [1234, 5]),
     ],
-)
+)  # fmt: skip
 def test_numbers_as_people_write_them(options, cells, values):
     rows = "".join(f"{cell.replace('_', ' ')};{k % 2}\n" for k, cell in enumerate(cells.split(" ")))
     assert read("a;y\n" + rows, **options).X.toarray().ravel().tolist() == values
@@ -46,13 +45,11 @@ def test_what_is_no_number_with_these_marks(cell):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"decimal": ",,"}, "`decimal=,,` is no mark"),
-        ({"decimal": "7"}, "is no mark"),
+        ({"decimal": ",,"}, "`decimal=,,` is no mark"), ({"decimal": "7"}, "is no mark"),
         ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` are both ','"),
-        ({"encoding": "klingon"}, "is not known"),
-        ({"delimiter": "ab"}, "is no mark"),
+        ({"encoding": "klingon"}, "is not known"), ({"delimiter": "ab"}, "is no mark"),
     ],
-)
+)  # fmt: skip
 def test_marks_that_are_none(options, words):
     with pytest.raises(UsageError, match=words):
         read("a;y\n1;1\n", **options)

@@ -94,11 +94,9 @@ def test_epoch_limit_leaves_steps_uncertified(call, data):
 def test_storage_dtype_and_threads(call, data):
     runs = {}
     for name, more in {
-        "dense": ["--storage", "dense"],
-        "sparse": ["--storage", "sparse"],
-        "float32": ["--dtype", "float32"],
+        "dense": ["--storage", "dense"], "sparse": ["--storage", "sparse"], "float32": ["--dtype", "float32"],
         "threads": ["--threads", "2"],
-    }.items():
+    }.items():  # fmt: skip
         assert call("svm", data, *SHORT, *more, "-o", name).code == 0
         runs[name] = json.loads((data.parent / name / "run.json").read_text())["data"]
     assert runs["dense"]["storage"] == "dense" and runs["sparse"]["storage"] == "sparse"

@@ -43,14 +43,11 @@ def three():
 @pytest.mark.parametrize(
     "model",
     [
-        ("svm", "--scale", "standard", "--bias", "1"),
-        ("svm", "--kernel", "rbf"),
-        ("l1svm",),
-        ("sparse-svm", "--betas", "2", "--alphas", "3"),
-        ("cv", "svm", "--folds", "3"),
+        ("svm", "--scale", "standard", "--bias", "1"), ("svm", "--kernel", "rbf"), ("l1svm",),
+        ("sparse-svm", "--betas", "2", "--alphas", "3"), ("cv", "svm", "--folds", "3"),
     ],
     ids=lambda model: "-".join(model[:3]),
-)
+)  # fmt: skip
 def test_a_run_has_the_bytes_of_that_on_libsvm_text(call, data, table, model):
     more = ("--quiet",) if "sparse-svm" in model or "l1svm" in model else GRID
     assert call(*model, data, *more, "-o", "text").code == 0
@@ -437,10 +434,9 @@ def test_a_column_names_the_rows(call, tmp_path, kind):
 def test_columns_that_cannot_name_rows(call, tmp_path):
     Path("people.csv").write_text(PEOPLE)
     for more, what in (
-        (("--id", "smoker"), "is the target"),
-        (("--id", "name", "--one-hot", "name"), "is a feature"),
+        (("--id", "smoker"), "is the target"), (("--id", "name", "--one-hot", "name"), "is a feature"),
         (("--id", "nam"), "has no column 'nam' (--id nam)"),
-    ):
+    ):  # fmt: skip
         said = call("svm", "people.csv", "--target", "smoker", *more)
         assert said.code == 2 and what in said.err
     Path("text").write_text("1 1:2\n-1 1:3\n")

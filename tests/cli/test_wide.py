@@ -45,14 +45,13 @@ MODELS = {
     "svm": ("svm", "--grid", "4", "--bias", "1", "--certificate"),
     "svm standard": ("svm", "--grid", "4", "--scale", "standard", "--storage", "dense", "--certificate"),
     "svm npz": ("svm", "--grid", "4", "--scale", "maxabs", "--storage", "sparse", "--coefficients", "npz"),
-    "svm l2": ("svm", "--grid", "4", "--scale", "l2", "--certificate"),
-    "lad": ("lad", "--grid", "4", "--certificate"),
+    "svm l2": ("svm", "--grid", "4", "--scale", "l2", "--certificate"), "lad": ("lad", "--grid", "4", "--certificate"),
     "svr": ("svr", "--epsilon", "0.1", "--grid", "4", "--certificate"),
     "l1svm": ("l1svm", "--grid", "4", "--scale", "maxabs", "--certificate"),
     "sparse-svm": ("sparse-svm", "--betas", "2", "--alphas", "3", "--scale", "maxabs", "--certificate"),
     "kernel": ("svm", "--kernel", "rbf", "--gamma", "0.5", "--scale", "maxabs", "--grid", "4", "--certificate"),
     "cv": ("cv", "svm", "--grid", "4", "--folds", "3"),
-}
+}  # fmt: skip
 
 
 def words(command, data, *more) -> tuple:
@@ -87,13 +86,11 @@ def test_nothing_has_an_entry_for_every_feature(call, files):  # noqa: F811
                 tracemalloc.start()
             assert call(*words(MODELS[name], "wide", "--test", "unseen", "-o", "run", "--force")).code == 0
             for reader in (
-                ("predict", "run", "unseen", "--step", "1"),
-                ("export", "run", "--step", "1", "--to", "npz"),
-                ("export", "run", "--step", "1", "--to", "json", "-o", "-"),
-                ("plot", "run", "--terminal"),
+                ("predict", "run", "unseen", "--step", "1"), ("export", "run", "--step", "1", "--to", "npz"),
+                ("export", "run", "--step", "1", "--to", "json", "-o", "-"), ("plot", "run", "--terminal"),
                 ("plot", "run", "--terminal", "--kind", "coefficients"),
                 *([("verify", "run")] if "--certificate" in MODELS[name] else []),
-            ):
+            ):  # fmt: skip
                 more = ("-o", "model.npz", "--force") if "npz" in reader else ()
                 assert call(*reader, *more).code == 0
             if round:
