@@ -397,14 +397,11 @@ def test_a_damaged_log_keeps_what_stands_before_the_damage(stopped, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda record: record.update(shard="../../x"),
-        lambda record: record.update(entry=None),
-        lambda record: record["entry"].update(crc32={"../x": 1}),
-        lambda record: record["seen"].update(rows=-1),
-        lambda record: record["seen"].update(labels=[[1.0]]),
-        lambda record: record.pop("text"),
+        lambda record: record.update(shard="../../x"), lambda record: record.update(entry=None),
+        lambda record: record["entry"].update(crc32={"../x": 1}), lambda record: record["seen"].update(rows=-1),
+        lambda record: record["seen"].update(labels=[[1.0]]), lambda record: record.pop("text"),
     ],
-)
+)  # fmt: skip
 def test_a_log_that_somebody_made_up(stopped, tmp_path, change):
     function, parsed = stopped
     whole = content(function(None).path)

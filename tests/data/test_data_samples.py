@@ -36,12 +36,10 @@ def test_script_makes_the_same_files(samples, made):
         ("breast_cancer.libsvm", lambda: load_breast_cancer(return_X_y=True)),
         ("breast_cancer.libsvm.gz", lambda: load_breast_cancer(return_X_y=True)),
         ("diabetes.libsvm", lambda: load_diabetes(return_X_y=True, scaled=False)),
-        ("digits.libsvm", lambda: load_digits(return_X_y=True)),
-        ("wang_toy1.libsvm", lambda: generate("wang-toy1", 0)),
-        ("wang_toy2.libsvm", lambda: generate("wang-toy2", 0)),
-        ("wang_toy3.libsvm", lambda: generate("wang-toy3", 0)),
+        ("digits.libsvm", lambda: load_digits(return_X_y=True)), ("wang_toy1.libsvm", lambda: generate("wang-toy1", 0)),
+        ("wang_toy2.libsvm", lambda: generate("wang-toy2", 0)), ("wang_toy3.libsvm", lambda: generate("wang-toy3", 0)),
     ],
-)
+)  # fmt: skip
 def test_files_hold_the_sources_exactly(samples, name, expected):
     X, y = expected()
     read, labels = load_svmlight_file(str(samples / name), zero_based=False)
@@ -52,13 +50,9 @@ def test_files_hold_the_sources_exactly(samples, name, expected):
 def test_readme_names_every_file_and_shape(samples):
     readme = (samples / "README.md").read_text()
     for name, shape in [
-        ("breast_cancer", (569, 30)),
-        ("diabetes", (442, 10)),
-        ("digits", (1797, 64)),
-        ("wang_toy1", (2000, 2)),
-        ("wang_toy2", (2000, 2)),
-        ("wang_toy3", (2000, 2)),
-    ]:
+        ("breast_cancer", (569, 30)), ("diabetes", (442, 10)), ("digits", (1797, 64)), ("wang_toy1", (2000, 2)),
+        ("wang_toy2", (2000, 2)), ("wang_toy3", (2000, 2)),
+    ]:  # fmt: skip
         assert f"`{name}.libsvm`" in readme
         assert "{} × {}".format(*shape) in readme
 

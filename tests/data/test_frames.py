@@ -35,12 +35,10 @@ def test_every_path_function_takes_tables(data, library):
     frame = table(library, dict(zip(NAMES, X.T, strict=True)))
     assert is_table(frame) and not is_table(X) and not is_table(X.tolist())
     for function, options in (
-        (screenpath.svm_path, {"grid": [0.1, 1.0]}),
-        (screenpath.lad_path, {"grid": [0.1, 1.0]}),
-        (screenpath.l1_svm_path, {"grid": 3}),
-        (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}),
+        (screenpath.svm_path, {"grid": [0.1, 1.0]}), (screenpath.lad_path, {"grid": [0.1, 1.0]}),
+        (screenpath.l1_svm_path, {"grid": 3}), (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}),
         (screenpath.kernel_svm_path, {"grid": [0.1, 1.0]}),
-    ):
+    ):  # fmt: skip
         plain, found = function(X, y, **options), function(frame, y, **options)
         assert found.feature_names == NAMES and plain.feature_names is None
         assert np.array_equal(found.coef(), plain.coef())
@@ -67,10 +65,9 @@ def test_columns_of_new_rows_are_found_by_their_names(data, library):
     turned = table(library, dict(reversed(columns.items())))
     more = table(library, {"name": ["text"] * 60, **dict(reversed(columns.items()))})
     for function, options in (
-        (screenpath.svm_path, {"grid": [1.0], "scale": "standard"}),
-        (screenpath.kernel_svm_path, {"grid": [1.0]}),
+        (screenpath.svm_path, {"grid": [1.0], "scale": "standard"}), (screenpath.kernel_svm_path, {"grid": [1.0]}),
         (screenpath.sparse_svm_path, {"betas": [0.01], "alphas": [0.1]}),
-    ):
+    ):  # fmt: skip
         path = function(table(library, columns), y, **options)
         expected = path.decision_function(X)
         assert np.array_equal(path.decision_function(turned), expected)
@@ -177,10 +174,9 @@ def test_labels_that_are_texts_in_python(data, tmp_path):
     weights = {"no": 3.0, "yes": 1.0}
     for function, options, own in (
         (screenpath.svm_path, {"grid": [0.1, 1.0]}, {"class_weight": weights}),
-        (screenpath.l1_svm_path, {"grid": 3}, {}),
-        (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}, {}),
+        (screenpath.l1_svm_path, {"grid": 3}, {}), (screenpath.sparse_svm_path, {"betas": 2, "alphas": 2}, {}),
         (screenpath.kernel_svm_path, {"grid": [0.1, 1.0]}, {"class_weight": weights}),
-    ):
+    ):  # fmt: skip
         numbers = {"class_weight": {y.min(): 3.0, y.max(): 1.0}} if own else {}
         plain, found = function(X, y, **options, **numbers), function(X, texts.tolist(), **options, **own)
         assert found.labels == ("no", "yes") and np.array_equal(found.coef(), plain.coef())

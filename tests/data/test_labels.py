@@ -61,10 +61,9 @@ def test_true_and_false_are_found_however_they_are_written():
 def test_cells_of_labels():
     assert label_cells([0.0, 1.5]) == ["0.0", "1.5"]
     for names, cells in (
-        (("a", "b,c", 'd"e', "f\ng"), ["a", '"b,c"', '"d""e"', "f\\ng"]),
-        (("f\ng", "f\\ng"), ["0.0", "1.0"]),
+        (("a", "b,c", 'd"e', "f\ng"), ["a", '"b,c"', '"d""e"', "f\\ng"]), (("f\ng", "f\\ng"), ["0.0", "1.0"]),
         (("1.0", "x"), ["0.0", "1.0"]),
-    ):
+    ):  # fmt: skip
         labels = named(list(np.arange(float(len(names)))), names)
         assert label_cells(labels) == cells
 

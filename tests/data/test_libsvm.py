@@ -174,15 +174,13 @@ def assert_same(data, X, y):
 MALFORMED = [
     ("index_zero.libsvm", 3, "0", "index 0 in a file counted from 1", "`zero_based`"),
     ("negative_index.libsvm", 3, "-3", "a negative index", "indices from 1"),
-    ("unsorted.libsvm", 3, "2", "not in increasing order", "sort"),
-    ("duplicate.libsvm", 3, "2", "twice", "one value"),
+    ("unsorted.libsvm", 3, "2", "not in increasing order", "sort"), ("duplicate.libsvm", 3, "2", "twice", "one value"),
     ("label_not_number.libsvm", 3, "spam", "the label is not a number", "label index:value"),
     ("value_not_number.libsvm", 3, "1.2.3", "the value is not a number", "label index:value"),
     ("index_not_number.libsvm", 3, "one", "not a whole number", "label index:value"),
     ("missing_value.libsvm", 3, "1:", "the value is missing", "leave the feature out"),
     ("missing_colon.libsvm", 3, "7", "without ':'", "label index:value"),
-    ("nan.libsvm", 3, "nan", "nan or infinity", "impute"),
-    ("infinity.libsvm", 3, "-inf", "nan or infinity", "impute"),
+    ("nan.libsvm", 3, "nan", "nan or infinity", "impute"), ("infinity.libsvm", 3, "-inf", "nan or infinity", "impute"),
     ("overflow.libsvm", 3, "1e999", "too large for float64", "impute"),
     ("multilabel.libsvm", 3, "1,3", "a list of labels", "exactly one label"),
     ("huge_index.libsvm", 3, "99999999999999999999", "the index is too large", "below"),
@@ -190,7 +188,7 @@ MALFORMED = [
     ("numbers.csv", 1, "1,0.5,2", "looks like CSV", "label index:value"),
     ("binary.libsvm", 1, r"\x00", "not text", "give LIBSVM text"),
     ("nul_byte.libsvm", 3, r"\x00", "not text", "give LIBSVM text"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "line", "token", "message", "hint"), MALFORMED)

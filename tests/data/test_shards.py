@@ -85,8 +85,7 @@ def swapped(array):
 
 
 FAULTS = [
-    (0, "targets", at(3, np.nan), "nan or infinity"),
-    (0, "dense", at(5, np.inf), "nan or infinity"),
+    (0, "targets", at(3, np.nan), "nan or infinity"), (0, "dense", at(5, np.inf), "nan or infinity"),
     (0, "targets", lambda array: array[:-1], r"not that of <f8 values of shape \(300,\)"),
     (0, "dense", lambda array: array.astype(np.float32), "not that of <f8 values"),
     (0, "dense", np.asfortranarray, "not that of <f8 values"),
@@ -100,12 +99,10 @@ FAULTS = [
     (1, "indptr", at(-1, 10**9), "the row pointers go from 0 to 1000000000"),
     (1, "indptr", at(0, -5), "the row pointers go from -5"),
     (1, "indptr", at(50, 10**9), "a row ends before it begins"),
-    (1, "indptr", at(50, 0), "a row ends before it begins"),
-    (1, "columns", at(0, -1), "the index -1 where"),
-    (1, "columns", at(-1, 10**7), "the index 10000000 where"),
-    (1, "columns", swapped, "the columns do not increase"),
+    (1, "indptr", at(50, 0), "a row ends before it begins"), (1, "columns", at(0, -1), "the index -1 where"),
+    (1, "columns", at(-1, 10**7), "the index 10000000 where"), (1, "columns", swapped, "the columns do not increase"),
     (1, "columns", at(1, 0), "the columns do not increase"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -123,8 +120,7 @@ def test_the_structure_is_checked_whatever_the_hashes_say(folder, k, name, chang
 
 META_FIELDS = [
     *((name, value) for name in ("n", "d", "nnz") for value in (-1, 0, 1, 2.0, "5", None, True, [], {}, HUGE)),
-    ("n", 10**18),
-    *(("dtype", value) for value in ("object", "int8", "O", None, 5, ["float64"], "../x")),
+    ("n", 10**18), *(("dtype", value) for value in ("object", "int8", "O", None, 5, ["float64"], "../x")),
     *(("shards", value) for value in (None, {}, [], [None], "x", 7, [{}], [[]])),
     *(("labels", value) for value in (5, [], {"1": -1}, {"1": "x"}, {"1": 1}, {"1": HUGE})),
     *(("notices", value) for value in (None, "text", [5], [None])),
@@ -132,7 +128,7 @@ META_FIELDS = [
     *(("sha256", value) for value in (None, "", "0" * 64, "x" * 64, 5, ["0" * 64])),
     *(("schema_version", value) for value in (None, "1", 1.0, True, 99, -1, [], HUGE)),
     *(("zero_based", value) for value in (None, 0, "false")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "value"), META_FIELDS)
@@ -283,9 +279,8 @@ def test_headers_are_not_evaluated(folder, monkeypatch):
         "{'descr': '|O', 'fortran_order': False, 'shape': (300,), }",
         "{'descr': '<f8', 'fortran_order': True, 'shape': (300,), }",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (-300,), }",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 100), }",
-        "(" * 100,
-    ):
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 100), }", "(" * 100,
+    ):  # fmt: skip
         text = header.ljust(117).encode() + b"\n"
         file.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + values)
         shard_folders.write(folder, json.loads((folder / "meta.json").read_text()))

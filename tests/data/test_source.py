@@ -133,13 +133,10 @@ def test_other_formats_are_named(head, what, tmp_path):
 
 def test_paths_that_cannot_be_read(tmp_path):
     for path, message in (
-        (tmp_path / "absent.libsvm", "no such file"),
-        ("\ud800", "no such file"),
-        ("a\0b", "no such file"),
-        (tmp_path, "is a folder"),
-        (tmp_path / ("x" * 300), "cannot be read: File name too long"),
+        (tmp_path / "absent.libsvm", "no such file"), ("\ud800", "no such file"), ("a\0b", "no such file"),
+        (tmp_path, "is a folder"), (tmp_path / ("x" * 300), "cannot be read: File name too long"),
         (tmp_path / "file" / "below", "cannot be read: Not a directory"),
-    ):
+    ):  # fmt: skip
         (tmp_path / "file").touch()
         with pytest.raises(DataError, match=message) as caught:
             read_libsvm(path)

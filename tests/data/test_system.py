@@ -88,9 +88,8 @@ def test_windows_tells_memory(monkeypatch):
         return fill(told, size, {8: 5, 16: 4, 56: 3})
 
     kernel32 = SimpleNamespace(
-        GlobalMemoryStatusEx=lambda told: fill(told, 64, {8: 1 << 34, 16: 1 << 33}),
-        K32GetProcessMemoryInfo=of_process,
-    )
+        GlobalMemoryStatusEx=lambda told: fill(told, 64, {8: 1 << 34, 16: 1 << 33}), K32GetProcessMemoryInfo=of_process,
+    )  # fmt: skip
     monkeypatch.setattr(ctypes, "windll", SimpleNamespace(kernel32=kernel32), raising=False)
     monkeypatch.setattr(system, "resource", None)
     monkeypatch.delattr(os, "sysconf")

@@ -108,11 +108,9 @@ def test_cells_of_any_size_are_refused_before_they_are_unfolded(tmp_path, kind):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     zeros = pa.ListArray.from_arrays(pa.array([0, BIG // 8, BIG // 8], pa.int32()), pa.array(np.zeros(BIG // 8)))
     column = {
-        "list": zeros,
-        "fixed": pa.array([bytes(BIG)] * 2, pa.binary(BIG)),
-        "struct": pa.StructArray.from_arrays([zeros], ["part"]),
-        "list of texts": pa.array([["x"] * 1000, []]),
-    }[kind]
+        "list": zeros, "fixed": pa.array([bytes(BIG)] * 2, pa.binary(BIG)),
+        "struct": pa.StructArray.from_arrays([zeros], ["part"]), "list of texts": pa.array([["x"] * 1000, []]),
+    }[kind]  # fmt: skip
     pq.write_table(pa.table({"a": column, "b": [1.0, 2.0], "y": [1, 2]}), tmp_path / "p", compression="zstd")
     assert (tmp_path / "p").stat().st_size < 1 << 14
     before = pa.default_memory_pool().max_memory()

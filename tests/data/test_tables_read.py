@@ -44,17 +44,11 @@ def same(data, text):
 @pytest.mark.parametrize(
     "text",
     [
-        PLAIN,
-        PLAIN.replace(",", ";"),
-        PLAIN.replace(",", "\t"),
-        PLAIN.replace("\n", "\r\n"),
-        "\ufeff" + PLAIN,
-        "\n" + PLAIN + "\n\n",
-        PLAIN.strip(),
-        '"age","height","class"\n"1","2.5","1"\n0,-3,2\n4,0,1\n',
+        PLAIN, PLAIN.replace(",", ";"), PLAIN.replace(",", "\t"), PLAIN.replace("\n", "\r\n"), "\ufeff" + PLAIN,
+        "\n" + PLAIN + "\n\n", PLAIN.strip(), '"age","height","class"\n"1","2.5","1"\n0,-3,2\n4,0,1\n',
         "age, height, class\n 1, 2.5, 1\n0 ,-3,2\n4,0,1\n",
     ],
-)
+)  # fmt: skip
 def test_csv_is_what_the_same_text_in_the_other_format_is(text):
     data = csv(text)
     same(data, b"1 1:1 2:2.5\n2 2:-3\n1 1:4\n")
@@ -70,12 +64,9 @@ def test_compressed_csv_from_a_file(tmp_path):
 def test_parquet_is_the_same(tmp_path):
     pa = pytest.importorskip("pyarrow")
     path = parquet(
-        tmp_path / "a",
-        age=np.array([1, 0, 4], dtype=np.int8),
-        height=pa.array([2.5, -3.0, 0.0]),
-        wed=[True, False, True],
-        y=[1, 2, 1],
-    )
+        tmp_path / "a", age=np.array([1, 0, 4], dtype=np.int8), height=pa.array([2.5, -3.0, 0.0]),
+        wed=[True, False, True], y=[1, 2, 1],
+    )  # fmt: skip
     data = read_data(path)
     assert repr(data) == f"<Dataset: {data.n:,} rows, {data.width:,} features, from {data.source}>"
     same(data, b"1 1:1 2:2.5 3:1\n2 2:-3\n1 1:4 3:1\n")
@@ -229,10 +220,8 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
         ("a,b,y\n1,2,1\n\n1,2,\n", {}, "line 4, column 'y': the value is missing"),
         ("a,b,y\n1,2,1\n1,2,?\n", {}, r"line 3, column 'y': the value is missing: '\?'"),
         ("a,b,y\n1,2,1\n1,2,inf\n", {}, "line 3, column 'y': nan or infinity: 'inf'\n  write a number"),
-        ('a,"b\nc",y\n', {}, "holds no samples"),
-        ("a,b,y\n1,2,1\n1,2\n", {}, "line 3: 2 cells, the header has 3"),
-        ("a,b,y\n1,2,1\n1,2,3,4\n", {}, "line 3: 4 cells"),
-        ('a,b,y\n1,2,1\n1,"2,3\n', {}, "line 3: this is not CSV"),
+        ('a,"b\nc",y\n', {}, "holds no samples"), ("a,b,y\n1,2,1\n1,2\n", {}, "line 3: 2 cells, the header has 3"),
+        ("a,b,y\n1,2,1\n1,2,3,4\n", {}, "line 3: 4 cells"), ('a,b,y\n1,2,1\n1,"2,3\n', {}, "line 3: this is not CSV"),
         ("a,b,a\n1,2,1\n", {}, "two columns have the name 'a'"),
         (",a,y\n0,1,2\n", {}, r"column 1 has no name[\s\S]*index=False"),
         ("a,b,c\n1,2,1\n", {}, r"which column is the target\?[\s\S]*there are a, b, c"),
@@ -241,14 +230,12 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
         ("a,b,y\n1,2,1\n", {"one_hot": ["d"]}, r"no column 'd' \(`one_hot=d`\)"),
         ("a,b,y\n1,2,1\n", {"one_hot": ["y"]}, "is the target"),
         ("a,b,y\n1,2,1\n", {"zero_based": True}, "is about LIBSVM text"),
-        ("a,b,y\n1,2,1\n", {"n_features": 5}, "is about LIBSVM text"),
-        ("a,b,y\n", {}, "holds no samples"),
+        ("a,b,y\n1,2,1\n", {"n_features": 5}, "is about LIBSVM text"), ("a,b,y\n", {}, "holds no samples"),
         ("a,b,y\n" + "".join(f"1,2,{k}.5\n" for k in range(150)) + "1,2,high\n", {}, "line 152, column 'y'.*'high'"),
         ("1 2:3\n", {"target": "y"}, "names a column of CSV or Parquet"),
-        ("1,2,3\n4,5,6\n", {}, "first line has the names"),
-        ("1,2 1:3 2:4\n", {}, "a list of labels"),
+        ("1,2,3\n4,5,6\n", {}, "first line has the names"), ("1,2 1:3 2:4\n", {}, "a list of labels"),
     ],
-)
+)  # fmt: skip
 def test_faults_name_line_column_token_and_remedy(text, options, words):
     with pytest.raises((DataError, UsageError), match=words):
         csv(text, **options)
@@ -417,13 +404,10 @@ def test_types_of_parquet_columns(tmp_path):
 
     pa = pytest.importorskip("pyarrow")
     path = parquet(
-        tmp_path / "a",
-        money=pa.array([decimal.Decimal("1.25"), decimal.Decimal("0")]),
-        kinds=pa.array([3, 4]).dictionary_encode(),
-        small=np.array([1.5, 2.5], dtype=np.float32),
-        large=pa.array([2**60, 0], type=pa.uint64()),
-        y=[True, False],
-    )
+        tmp_path / "a", money=pa.array([decimal.Decimal("1.25"), decimal.Decimal("0")]),
+        kinds=pa.array([3, 4]).dictionary_encode(), small=np.array([1.5, 2.5], dtype=np.float32),
+        large=pa.array([2**60, 0], type=pa.uint64()), y=[True, False],
+    )  # fmt: skip
     data = read_data(path, one_hot=["kinds"])
     assert data.names == ("money", "kinds=3", "kinds=4", "small", "large") and data.y.tolist() == [1.0, 0.0]
     assert data.label_names == ("False", "True")
