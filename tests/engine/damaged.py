@@ -11,20 +11,17 @@ GRID = (*FREE, "--bias", "1")
 COMMANDS = {
     "csv": ("svm", "data", *GRID),
     "npz": ("svm", "data", *FREE, "--coefficients", "npz", "--format", "json", "--test", "data"),
-    "kernel": ("svm", "data", "--kernel", "rbf", *FREE),
-    "l1": ("l1svm", "data", "--grid", "5", "--quiet"),
+    "kernel": ("svm", "data", "--kernel", "rbf", *FREE), "l1": ("l1svm", "data", "--grid", "5", "--quiet"),
     "sparse": ("sparse-svm", "data", "--betas", "2", "--alphas", "3", "--quiet"),
     "chunk": ("svm", "data", "--rule", "ssnsv", "--chunk", "3", *GRID),
     "cv": ("cv", "svm", "data", "--grid", "4", "--folds", "3", "--certify", "--quiet"),
     "proof": ("svm", "data", "--certificate", *GRID),
-}
+}  # fmt: skip
 READERS = (
     ("predict", "RUN", "data", "--step", "0", "--decision"),
-    ("export", "RUN", "--step", "2", "--to", "json", "-o", "-"),
-    ("plot", "RUN", "--terminal"),
-    ("plot", "RUN", "--terminal", "--kind", "coefficients"),
-    ("show", "RUN", "--step", "0"),
-)
+    ("export", "RUN", "--step", "2", "--to", "json", "-o", "-"), ("plot", "RUN", "--terminal"),
+    ("plot", "RUN", "--terminal", "--kind", "coefficients"), ("show", "RUN", "--step", "0"),
+)  # fmt: skip
 # Entries of run.json and cv.json that differ between runs with the same numbers.
 APART = (
     "seconds", "files", "sha256", "totals", "command", "options", "machine", "working_directory", "started", "ended",

@@ -50,12 +50,10 @@ def objective(kind, X, y, w, b, C):
     apart = [F(a) - f for a, f in zip(y.tolist(), rows, strict=True)]
     hinges = [max(F(0), 1 - F(a) * f) for a, f in zip(y.tolist(), rows, strict=True)]
     losses = {
-        "svm": lambda: sum(hinges),
-        "sparse-svm": lambda: sum(t * t for t in hinges),
-        "lad": lambda: sum(map(abs, apart)),
-        "quantile": lambda: sum(max((F(1, 4) - 1) * t, t / 4) for t in apart),
+        "svm": lambda: sum(hinges), "sparse-svm": lambda: sum(t * t for t in hinges),
+        "lad": lambda: sum(map(abs, apart)), "quantile": lambda: sum(max((F(1, 4) - 1) * t, t / 4) for t in apart),
         "svr": lambda: sum(max(F(0), abs(t) - F(1, 4)) for t in apart),
-    }
+    }  # fmt: skip
     return penalty + C * losses[model]()
 
 

@@ -122,14 +122,8 @@ def row_of(name: str, **cells) -> dict:
     measured = {"points": 100, "certified": 100, "total_s": 0.5, "cpu_s": 0.123456}
     measured |= {"passes_per_step": 269.61, "epochs": 123456}
     return {
-        "rule": name,
-        "shrinking": True,
-        "start": "warm",
-        **measured,
-        "mean_rejection": 0.92,
-        "speedup": 1.5,
-        **cells,
-    }
+        "rule": name, "shrinking": True, "start": "warm", **measured, "mean_rejection": 0.92, "speedup": 1.5, **cells,
+    }  # fmt: skip
 
 
 def test_a_table_for_a_terminal_has_the_columns_that_fit_it():

@@ -8,13 +8,9 @@ from screenpath.errors import DataError, RunFolderError, UsageError
 from tests.cli.conftest import clouds, libsvm_text
 
 MODELS = {
-    "svm": {},
-    "weighted": {"class_weight": ("1=2",)},
-    "lad": {},
-    "quantile": {"tau": 0.8},
-    "svr": {"epsilon": 0.3},
+    "svm": {}, "weighted": {"class_weight": ("1=2",)}, "lad": {}, "quantile": {"tau": 0.8}, "svr": {"epsilon": 0.3},
     "kernel": {"kernel": "rbf"},
-}
+}  # fmt: skip
 
 
 def computed(tmp_path, name, **options):

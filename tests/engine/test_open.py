@@ -60,19 +60,8 @@ def test_a_value_names_the_one_step_that_rounds_to_it(tmp_path):
     said = {1: None, 0: "no step is within", 2: "several steps are C="}
     seen = set()
     for text in (
-        "0.0187",
-        "0.019",
-        "1.87e-2",
-        "+.01874",
-        "0.018738",
-        "0.010",
-        "9.9",
-        "12",
-        "1.2E3",
-        "0.0210",
-        "1.00",
-        "13",
-    ):
+        "0.0187", "0.019", "1.87e-2", "+.01874", "0.018738", "0.010", "9.9", "12", "1.2E3", "0.0210", "1.00", "13",
+    ):  # fmt: skip
         half = Decimal(5).scaleb(Decimal(text).as_tuple().exponent - 1)
         right = [k for k, value in enumerate(values) if abs(Decimal(value) - Decimal(text)) <= half]
         seen.add(len(right))

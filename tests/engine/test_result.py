@@ -19,16 +19,12 @@ UNKNOWN = (  # at a point that was not reached
 )  # fmt: skip
 GRID = np.geomspace(1e-3, 10.0, 9)
 PATHS = {
-    "svm": (svm_path, {"grid": GRID, "bias": 1.0}),
-    "far end": (svm_path, {"grid": GRID, "rule": "essnsv", "chunk": 3}),
-    "cd": (svm_path, {"grid": GRID, "solver": "cd"}),
-    "lad": (lad_path, {"grid": GRID}),
-    "quantile": (quantile_path, {"grid": GRID, "tau": 0.3}),
-    "svr": (svr_path, {"grid": GRID}),
-    "kernel": (kernel_svm_path, {"grid": GRID, "gamma": 0.5}),
-    "l1": (l1_svm_path, {"grid": 9}),
+    "svm": (svm_path, {"grid": GRID, "bias": 1.0}), "far end": (svm_path, {"grid": GRID, "rule": "essnsv", "chunk": 3}),
+    "cd": (svm_path, {"grid": GRID, "solver": "cd"}), "lad": (lad_path, {"grid": GRID}),
+    "quantile": (quantile_path, {"grid": GRID, "tau": 0.3}), "svr": (svr_path, {"grid": GRID}),
+    "kernel": (kernel_svm_path, {"grid": GRID, "gamma": 0.5}), "l1": (l1_svm_path, {"grid": 9}),
     "sparse": (sparse_svm_path, {"betas": 3, "alphas": 3}),
-}
+}  # fmt: skip
 
 
 class Clock:

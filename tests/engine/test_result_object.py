@@ -64,12 +64,10 @@ def test_steps_by_place_and_by_parameter():
     with pytest.raises(UsageError, match="no column 'rejection'"):
         path["rejection"]
     for question, answer in (
-        ({"step": 3}, "there is no step 3"),
-        ({"step": -4}, "there is no step -4"),
-        ({"C": 20.0}, "there is no step with C=20\n  the nearest has C=10"),
-        ({"lam": 1.0}, "named by C, not lam"),
+        ({"step": 3}, "there is no step 3"), ({"step": -4}, "there is no step -4"),
+        ({"C": 20.0}, "there is no step with C=20\n  the nearest has C=10"), ({"lam": 1.0}, "named by C, not lam"),
         ({"step": 0, "C": 0.1}, "by its place or by its parameters"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(UsageError, match=answer):
             path.coef(**question)
     for C, nearest in ((2.0, "1"), (0.5, "1"), (0.3, "0.1")):  # in the logarithm: 0.5 is a factor of 2 from 1
