@@ -114,10 +114,9 @@ SHARD_READERS = {
     "read into memory": lambda base, folder: ShardFolder(folder).dataset().fingerprint(),
     "svm": lambda base, folder: path_of(folder),
     "svm --scale maxabs": lambda base, folder: path_of(folder, "--scale", "maxabs", "--bias", 1),
-    "svm --storage dense": lambda base, folder: path_of(folder, "--storage", "dense"),
-    "svm --resume": resumed,
+    "svm --storage dense": lambda base, folder: path_of(folder, "--storage", "dense"), "svm --resume": resumed,
     "inspect": inspected,
-}
+}  # fmt: skip
 
 # -- entries of a cache ------------------------------------------------------------------------------------------------
 

@@ -39,10 +39,9 @@ def make_folders(folder: Path, n: int = 24) -> list[Path]:
     rng = np.random.default_rng(5)
     X = np.round(rng.normal(size=(n, 3)) * [1.0, 3.0, 0.2] + [0.0, 5.0, 0.0], 3)
     for name, y in (
-        ("two", np.where(np.arange(n) % 3 == 0, 1, 2)),
-        ("three", 1 + np.arange(n) % 3),
+        ("two", np.where(np.arange(n) % 3 == 0, 1, 2)), ("three", 1 + np.arange(n) % 3),
         ("targets", np.round(X @ [1.0, -1.0, 2.0] + rng.normal(size=n), 3)),
-    ):
+    ):  # fmt: skip
         lines = [" ".join([str(t), *(f"{j}:{v}" for j, v in enumerate(row, 1))]) for t, row in zip(y, X, strict=True)]
         (folder / name).write_text("\n".join(lines) + "\n")
     rows = [f"{'yes' if k % 3 else 'no'},{','.join(map(str, X[k]))},{'uvw'[k % 4 % 3]}" for k in range(n)]
@@ -116,10 +115,8 @@ def changed_coefficients(folder: Path):
         for k in (some[0], some[-1]):
             row, value = rows[k], float(rows[k][place])
             for new in (
-                -value,
-                value * (1.0 + 1e-8),
-                math.nextafter(value, math.inf) if row[place - 1] != "0" else 9.0,
-            ):
+                -value, value * (1.0 + 1e-8), math.nextafter(value, math.inf) if row[place - 1] != "0" else 9.0,
+            ):  # fmt: skip
                 forged = [*rows[:k], [*row[:place], repr(new), *row[place + 1 :]], *rows[k + 1 :]]
                 yield "coefficients", file, "\n".join(",".join(one) for one in [head, *forged, []])
             yield "coefficients", file, "\n".join(",".join(one) for one in [head, *rows[:k], *rows[k + 1 :], []])

@@ -50,11 +50,9 @@ def random_problem(rng):
     X = X.astype(np.float32 if storage.endswith("32") else np.float64)
     rows = MemoryRows(sp.csr_array(X) if storage.startswith("csr") else X)
     weights = {
-        "none": None,
-        "random": rng.uniform(0.1, 3.0, n),
-        "some zero": rng.integers(0, 3, n).astype(float),
+        "none": None, "random": rng.uniform(0.1, 3.0, n), "some zero": rng.integers(0, 3, n).astype(float),
         "wide": 10.0 ** rng.uniform(-3.0, 3.0, n),
-    }[weighting]
+    }[weighting]  # fmt: skip
     if kind == "svm":
         model = SVM.model(rows, signs, weights)
     else:

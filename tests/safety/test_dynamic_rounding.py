@@ -12,11 +12,9 @@ from tests import plain
 from tests.width import wide
 
 LOSSES = {
-    "svm": (plain.svm_path, {}),
-    "svr": (plain.svr_path, {"epsilon": 0.125}),
-    "lad": (plain.lad_path, {}),
+    "svm": (plain.svm_path, {}), "svr": (plain.svr_path, {"epsilon": 0.125}), "lad": (plain.lad_path, {}),
     "quantile": (plain.quantile_path, {"tau": 0.25}),
-}
+}  # fmt: skip
 
 
 def optimum(g, c, lo, hi):

@@ -128,10 +128,9 @@ def test_a_certificate_without_steps_proves_nothing(folders):
     [
         ({"class_weight": {1: 3.0}}, {"class_weight": []}, "weights"),
         ({"class_weight": {1: 3.0}}, {"class_weight": ["2=3"]}, "weights"),
-        ({"positive": 1}, {"positive": None}, "labels"),
-        ({"scale": "maxabs"}, {"scale": "none"}, "scale"),
+        ({"positive": 1}, {"positive": None}, "labels"), ({"scale": "maxabs"}, {"scale": "none"}, "scale"),
     ],
-)
+)  # fmt: skip
 def test_a_true_certificate_of_another_problem_is_refused(folders, tmp_path, given, said, what):
     data = folders[0].parent / "two"
     given = {**given, **({"class_weight": ["1=3"]} if "class_weight" in given else {})}
@@ -275,9 +274,8 @@ def test_weights_are_those_of_data_and_options_to_their_last_digits(folders, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("screened_R", 25), ("n_survivors", -1), ("rejection_ratio", 1.5), ("n_features_screened", 9)],
-)
+    ("name", "value"), [("screened_R", 25), ("n_survivors", -1), ("rejection_ratio", 1.5), ("n_features_screened", 9)],
+)  # fmt: skip
 def test_what_nobody_can_know_is_within_its_range(copy, name, value):
     folder = copy(0)
     head, *rows = [line.split(",") for line in (folder / "steps.csv").read_text().splitlines()]
@@ -291,12 +289,10 @@ def test_what_nobody_can_know_is_within_its_range(copy, name, value):
 @pytest.mark.parametrize(
     ("options", "roundings"),
     [
-        ({"weights": "weights"}, 0),
-        ({"class_weight": ["1=0.3", "2=0.7"]}, 0),
-        ({"weights": "weights", "class_weight": ["1=0.3"]}, 1),
-        ({"class_weight": ["balanced"]}, 3),
+        ({"weights": "weights"}, 0), ({"class_weight": ["1=0.3", "2=0.7"]}, 0),
+        ({"weights": "weights", "class_weight": ["1=0.3"]}, 1), ({"class_weight": ["balanced"]}, 3),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("model", ["svm", "sparse-svm"])
 def test_claims_of_earlier_versions_did_not_count_the_rounding_of_weights(folders, tmp_path, model, options, roundings):
     """Weights that are numbers of a file or an option are exact; where they are products, the refusal says so."""

@@ -25,14 +25,10 @@ RULES = (*STATICS, "gap")
 SHAPES = ("plain", "far from the origin", "repeated rows", "one huge row")
 UNSCREENED = Screening(None, False, "none")
 FUNCTIONS = (
-    KernelFunction("rbf", 0.5),
-    KernelFunction("rbf", 5.0, constant=1.0),
-    KernelFunction("rbf", 1e-3),
-    KernelFunction("linear"),
-    KernelFunction("poly", 0.5, 2, 1.0),
-    KernelFunction("poly", 1.0, 3),
+    KernelFunction("rbf", 0.5), KernelFunction("rbf", 5.0, constant=1.0), KernelFunction("rbf", 1e-3),
+    KernelFunction("linear"), KernelFunction("poly", 0.5, 2, 1.0), KernelFunction("poly", 1.0, 3),
     KernelFunction("laplacian", 0.7),
-)
+)  # fmt: skip
 
 
 def random_problem(rng, loss="svm", intercept=None):
@@ -40,10 +36,8 @@ def random_problem(rng, loss="svm", intercept=None):
     loss = loss or str(rng.choice(["lad", "quantile", "svr"]))
     n, d = int(rng.integers(6, 40)), int(rng.integers(1, 6))
     function, shape, dtype = (
-        rng.choice(len(FUNCTIONS)),
-        str(rng.choice(SHAPES)),
-        str(rng.choice(["float64", "float32"])),
-    )
+        rng.choice(len(FUNCTIONS)), str(rng.choice(SHAPES)), str(rng.choice(["float64", "float32"])),
+    )  # fmt: skip
     X = rng.normal(size=(n, d))
     signs = np.where(rng.random(n) < 0.5, -1.0, 1.0)
     X += signs[:, None] * rng.uniform(0.0, 1.5)

@@ -22,13 +22,10 @@ def difficult(seed, n, d, offset):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    seed=st.integers(0, 10_000),
-    shape=st.sampled_from([(20, 50), (60, 10), (30, 30)]),
-    offset=st.sampled_from([0.0, 3.0, 1e3]),
-    ratio=st.floats(1.01, 20.0),
-    step=st.floats(1.0001, 4.0),
+    seed=st.integers(0, 10_000), shape=st.sampled_from([(20, 50), (60, 10), (30, 30)]),
+    offset=st.sampled_from([0.0, 3.0, 1e3]), ratio=st.floats(1.01, 20.0), step=st.floats(1.0001, 4.0),
     noise=st.sampled_from([0.0, 1e-8, 1e-4, 1e-2, 0.3, 10.0]),
-)
+)  # fmt: skip
 def test_no_active_feature_is_screened(seed, shape, offset, ratio, step, noise):
     X, y = difficult(seed, *shape, offset)
     model, _ = l1_svm_model(X, y)

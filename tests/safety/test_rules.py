@@ -62,13 +62,8 @@ def test_guesses_are_certified_however_wrong_they_are(intercept, rule):
 
 def test_rules_that_cannot_be_combined_are_named():
     for text, chunk in (
-        ("dvi", 5),
-        ("none", 2),
-        ("heuristic+gap", None),
-        ("sieve+gap", None),
-        ("dvi+it", None),
-        ("fast", None),
-    ):
+        ("dvi", 5), ("none", 2), ("heuristic+gap", None), ("sieve+gap", None), ("dvi+it", None), ("fast", None),
+    ):  # fmt: skip
         with pytest.raises(UsageError):
             parse_rule(text, chunk)
     with pytest.raises(UsageError, match="at least 1 grid point"):
