@@ -88,16 +88,12 @@ def test_a_record_batch_is_no_table():
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (np.full((2, 4), np.nan), "nan or infinite"),
-        (np.full((2, 4), -np.inf), "nan or infinite"),
-        (X + 1j, "complex"),
-        (np.full((2, 4), "a"), "not numbers"),
-        (X.astype("datetime64[s]"), "not numbers"),
-        ([[10**400] * 4], "not all numbers"),
-        ([[1.0] * 4, [1.0] * 3], "not all of one length"),
+        (np.full((2, 4), np.nan), "nan or infinite"), (np.full((2, 4), -np.inf), "nan or infinite"),
+        (X + 1j, "complex"), (np.full((2, 4), "a"), "not numbers"), (X.astype("datetime64[s]"), "not numbers"),
+        ([[10**400] * 4], "not all numbers"), ([[1.0] * 4, [1.0] * 3], "not all of one length"),
         (np.ma.masked_array(X, mask=X > 1.0), "masked"),
     ],
-)
+)  # fmt: skip
 def test_rows_that_are_no_numbers(rows, said):
     path = screenpath.svm_path(X, Y, grid=[1.0])
     for read in (lambda: path.predict(rows), lambda: screenpath.svm_path(rows, Y[: len(rows)])):
@@ -176,17 +172,10 @@ def test_options_of_another_type(path, value):
     """Each is one error that names the option, as from the commands; they once failed wherever they were used."""
     names = {"tol", "scale", "storage"} | set(inspect.signature(path).parameters).intersection(
         (
-            "cmin",
-            "cmax",
-            "bias",
-            "beta_min_ratio",
-            "alpha_min_ratio",
-            "lambda_min_ratio",
-            "coef0",
-            "kernel",
+            "cmin", "cmax", "bias", "beta_min_ratio", "alpha_min_ratio", "lambda_min_ratio", "coef0", "kernel",
             "smoothing",
         )
-    )
+    )  # fmt: skip
     for name in names:
         with pytest.raises(UsageError, match=f"^`{name}` must .*, not "):
             path(X, Y, **{name: value})

@@ -37,13 +37,10 @@ def test_every_c_of_an_epsilon_path_is_solved():
     ("options", "words"),
     [
         ({"kernel": "tanh"}, "`kernel` must be one of rbf, laplacian, linear, poly"),
-        ({"rule": "heuristic"}, "no rule"),
-        ({"rule": "dvi+it"}, "unknown rule"),
-        ({"solver": "cd"}, "no solver"),
-        ({"tol": 0.0}, "tol"),
-        ({"max_memory": "many"}, "many"),
+        ({"rule": "heuristic"}, "no rule"), ({"rule": "dvi+it"}, "unknown rule"), ({"solver": "cd"}, "no solver"),
+        ({"tol": 0.0}, "tol"), ({"max_memory": "many"}, "many"),
     ],
-)
+)  # fmt: skip
 def test_options_are_checked(options, words):
     X, y = two_classes(20, 2)
     with pytest.raises(UsageError, match=words):

@@ -22,14 +22,10 @@ def test_a_path_in_memory_is_no_run(here):
     X, y = problem("svm")
     path = screenpath.svm_path(X, y, grid=3)
     functions = (
-        screenpath.load_run,
-        screenpath.show_run,
-        screenpath.plot_run,
-        lambda run: screenpath.report_run(run, "page.html"),
-        lambda run: screenpath.export_run(run, "json", "m.json"),
-        lambda run: screenpath.compare_runs([run, run]),
-        lambda run: screenpath.merge_runs([run, run], "both"),
-    )
+        screenpath.load_run, screenpath.show_run, screenpath.plot_run,
+        lambda run: screenpath.report_run(run, "page.html"), lambda run: screenpath.export_run(run, "json", "m.json"),
+        lambda run: screenpath.compare_runs([run, run]), lambda run: screenpath.merge_runs([run, run], "both"),
+    )  # fmt: skip
     for function in functions:
         with pytest.raises(UsageError, match=r"path is in memory, in no run folder\n.*save\(DIR\), and pass DIR"):
             function(path)
@@ -45,11 +41,10 @@ def test_names_of_files_that_are_none(here):
     path = screenpath.svm_path(X, y, grid=3)
     path.save("run")
     calls = {
-        "folder": lambda name: path.save(name),
-        "out": lambda name: screenpath.report_run("run", name),
+        "folder": lambda name: path.save(name), "out": lambda name: screenpath.report_run("run", name),
         "test": lambda name: screenpath.compare_runs(["run"], test=name),
         "data": lambda name: screenpath.convert([name], "out"),
-    }
+    }  # fmt: skip
     for option, function in calls.items():
         with pytest.raises(UsageError, match=f"`{option}` must be the name of a file or a folder, not 3"):
             function(3)
@@ -99,10 +94,9 @@ def test_a_table_alone_is_no_data(here):
     pair = whole[list("abcd")], whole["label"]
     for call_it in (
         lambda: screenpath.run("svm", whole, out="r", **QUIET),
-        lambda: screenpath.cross_validate("svm", whole, out="r", **QUIET),
-        lambda: screenpath.compare("svm", whole),
+        lambda: screenpath.cross_validate("svm", whole, out="r", **QUIET), lambda: screenpath.compare("svm", whole),
         lambda: screenpath.run("svm", pair, test=whole, out="r", **QUIET),
-    ):
+    ):  # fmt: skip
         with pytest.raises(DataError, match=r"must be a pair of arrays, \(X, y\), .*, not DataFrame\n.*LABELS"):
             call_it()
     with pytest.raises(DataError, match="`data` must be a pair .*, not ndarray"):
@@ -113,11 +107,10 @@ def test_a_table_alone_is_no_data(here):
 def test_a_path_of_other_data_is_not_saved(here):
     X, y = problem("svm")
     for path in (
-        lambda X: screenpath.svm_path(X, y, grid=3, scale="standard"),
-        lambda X: screenpath.l1_svm_path(X, y, grid=4),
+        lambda X: screenpath.svm_path(X, y, grid=3, scale="standard"), lambda X: screenpath.l1_svm_path(X, y, grid=4),
         lambda X: screenpath.sparse_svm_path(X, y, betas=2, alphas=2),
         lambda X: screenpath.kernel_svm_path(X, y, grid=2),
-    ):
+    ):  # fmt: skip
         for form in (np.array, np.asfortranarray, sp.csr_array):
             rows = form(X)
             found = path(rows)

@@ -89,13 +89,8 @@ def test_options_that_are_no_keywords_are_in_the_guide():
 def test_a_comparison_has_the_options_of_the_shell(model):
     command = comparisons.study_command(model)
     assert {one.name for one in study_options(model)} == set(shell_options(command)) - {
-        "format",
-        "out",
-        "plot",
-        "force",
-        "quiet",
-        "log_format",
-    }
+        "format", "out", "plot", "force", "quiet", "log_format",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("model", SPECS)

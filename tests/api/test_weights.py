@@ -139,9 +139,8 @@ def test_what_cannot_be_weighted():
     with pytest.raises(DataError, match="all samples have the same label, or nearly all the weight"):
         l1_svm_path(X, y, sample_weight=(y == 1).astype(float))
     for given, message in (
-        (np.ones(24), "24 penalty weights for 25 features"),
-        (np.zeros(25), "penalty weight 1 is 0"),
-    ):
+        (np.ones(24), "24 penalty weights for 25 features"), (np.zeros(25), "penalty weight 1 is 0"),
+    ):  # fmt: skip
         with pytest.raises(UsageError, match=message):
             l1_svm_path(X, y, penalty_weights=given)
     with pytest.raises(UsageError, match="scale=l2"):
