@@ -41,19 +41,12 @@ ESTIMATORS = [
     LADRegressorCV(grid=5, **CLOSE),
 ]
 VARIANTS = [
-    SVMClassifier(bias=1.0, **CLOSE),
-    SVMClassifier(kernel="rbf", multi_class="ovo", bias=1.0, **CLOSE),
-    SVMClassifierCV(grid=5, multi_class="ovo", **FREE),
-    SparseSVMClassifier(bias=1.0, tol=1e-14),
-    LADRegressor(bias=1.0, **CLOSE),
-    HuberRegressor(**FREE),
-    HuberRegressorCV(betas=2, alphas=3, **CLOSE),
-    QuantileRegressor(**FREE),
-    SVMRegressor(**FREE),
-    SVMClassifierCV(grid=5, bias=1.0, **CLOSE),
-    QuantileRegressorCV(grid=5, **CLOSE),
-    SVMRegressorCV(grid=5, **CLOSE),
-]
+    SVMClassifier(bias=1.0, **CLOSE), SVMClassifier(kernel="rbf", multi_class="ovo", bias=1.0, **CLOSE),
+    SVMClassifierCV(grid=5, multi_class="ovo", **FREE), SparseSVMClassifier(bias=1.0, tol=1e-14),
+    LADRegressor(bias=1.0, **CLOSE), HuberRegressor(**FREE), HuberRegressorCV(betas=2, alphas=3, **CLOSE),
+    QuantileRegressor(**FREE), SVMRegressor(**FREE), SVMClassifierCV(grid=5, bias=1.0, **CLOSE),
+    QuantileRegressorCV(grid=5, **CLOSE), SVMRegressorCV(grid=5, **CLOSE),
+]  # fmt: skip
 
 
 @parametrize_with_checks(ESTIMATORS)

@@ -139,9 +139,8 @@ def test_scores_by_name(cancer):
     train, test = next(iter(StratifiedKFold(5).split(X, y)))
     one = SVMClassifier(0.1, **SCALED).fit(X[train], y[train])
     for scoring, function, values in (
-        ("roc_auc", roc_auc_score, one.decision_function(X[test])),
-        ("f1", f1_score, one.predict(X[test])),
-    ):
+        ("roc_auc", roc_auc_score, one.decision_function(X[test])), ("f1", f1_score, one.predict(X[test])),
+    ):  # fmt: skip
         model = SVMClassifierCV([0.1], scoring=scoring, **SCALED).fit(X, y)
         assert model.cv_results_["split0_test_score"][0] == pytest.approx(function(y[test], values), rel=1e-12)
     for scoring in ("mae", "gini"):
@@ -312,11 +311,9 @@ def test_a_grid_goes_on_as_by_the_library(cancer, tmp_path):
     several = SVMClassifierCV(4, cmin=1e-4, cmax=1e-3, cv=3, bias=1.0, **how).fit(*load_iris(return_X_y=True))
     assert len(several.cv_results_["params"]) > 4
     for wrong, said in (
-        ({"grid": GRID}, "give their number"),
-        ({"rule": "ssnsv"}, "`rule=ssnsv` needs"),
-        ({"turn_points": None}, "`turn_points` must be a whole number"),
-        ({"grid": 1}, "2 or"),
-    ):
+        ({"grid": GRID}, "give their number"), ({"rule": "ssnsv"}, "`rule=ssnsv` needs"),
+        ({"turn_points": None}, "`turn_points` must be a whole number"), ({"grid": 1}, "2 or"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             SVMClassifierCV(until_turn=True, bias=1.0, **wrong).fit(X, y)
 

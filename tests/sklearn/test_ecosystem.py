@@ -15,12 +15,10 @@ from screenpath.errors import UsageError
 from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV, fitted
 
 MODELS = [
-    SVMClassifier(0.1),
-    SVMClassifier(kernel="rbf", scale="standard"),
+    SVMClassifier(0.1), SVMClassifier(kernel="rbf", scale="standard"),
     SVMClassifierCV(5, calibration="sigmoid", certify=True, scale="standard", bias=1.0),
-    SparseSVMClassifierCV(2, 3, scale="standard"),
-    LADRegressorCV(5, scale="standard"),
-]
+    SparseSVMClassifierCV(2, 3, scale="standard"), LADRegressorCV(5, scale="standard"),
+]  # fmt: skip
 FRAMES = ("pandas", "polars", "pyarrow")
 
 

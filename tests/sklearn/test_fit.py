@@ -78,11 +78,9 @@ def test_a_huber_regression_is_the_path_at_its_penalties(cancer):
 def test_the_intercept_is_free_unless_it_is_penalised_or_declined(cancer):
     X, y = cancer
     for model, path, targets in (
-        (SVMClassifier, screenpath.svm_path, y),
-        (LADRegressor, screenpath.lad_path, X[:, 0]),
-        (QuantileRegressor, screenpath.quantile_path, X[:, 0]),
-        (SVMRegressor, screenpath.svr_path, X[:, 0]),
-    ):
+        (SVMClassifier, screenpath.svm_path, y), (LADRegressor, screenpath.lad_path, X[:, 0]),
+        (QuantileRegressor, screenpath.quantile_path, X[:, 0]), (SVMRegressor, screenpath.svr_path, X[:, 0]),
+    ):  # fmt: skip
         usual = model(C=0.1, scale="standard").fit(X, targets)
         same(usual, path(X, targets, grid=[0.1], scale="standard", intercept="free"))
         assert usual.intercept_ != 0.0
@@ -150,13 +148,11 @@ def test_huge_indices_stay_cheap():
 @pytest.mark.parametrize(
     "model",
     [
-        SVMClassifier(**SCALED),
-        SVMClassifier(kernel="rbf", scale="standard"),
-        L1SVMClassifier(scale="standard"),
+        SVMClassifier(**SCALED), SVMClassifier(kernel="rbf", scale="standard"), L1SVMClassifier(scale="standard"),
         SparseSVMClassifier(0.001, 0.001, **SCALED),
     ],
     ids=["svm", "kernel", "l1", "sparse"],
-)
+)  # fmt: skip
 def test_three_classes_by_name(three, model):
     X, y = three
     model.fit(X, y)
@@ -202,8 +198,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
     ("model", "said"),
     [
         (SVMClassifier(C=-1.0), "`C` must be a positive number, not -1.0"),
-        (SVMClassifier(tol=2.0), "`tol` must lie between 0 and 1"),
-        (SVMClassifier(rule="best"), "best"),
+        (SVMClassifier(tol=2.0), "`tol` must lie between 0 and 1"), (SVMClassifier(rule="best"), "best"),
         (SVMClassifier(kernel="cosine"), "`kernel` must be one of rbf, laplacian, linear, poly"),
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
@@ -214,7 +209,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (QuantileRegressor(tau=1.0), "`tau` must lie between 0 and 1"),
     ],
     ids=lambda one: one if isinstance(one, str) else type(one).__name__,
-)
+)  # fmt: skip
 def test_wrong_parameters_are_value_errors(cancer, model, said):
     with pytest.raises(ValueError, match=said):
         model.fit(*cancer)

@@ -118,9 +118,8 @@ def test_texts_that_are_new_and_what_is_refused(clinic):
         ({"one_hot": "auto"}, "row 6, column 'smoker': the value is missing"),
         ({"one_hot": "sit", "missing": 0}, "did you mean site"),
         ({"one_hot": "site", "missing": 0}, "leave the column out|encode its texts"),
-        ({"missing": "drop"}, "leave out the rows"),
-        ({"missing": "often"}, "is no treatment of missing values"),
-    ):
+        ({"missing": "drop"}, "leave out the rows"), ({"missing": "often"}, "is no treatment of missing values"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             SVMClassifier(**how).fit(X, y)
     with pytest.raises(ValueError, match="pass a data frame"):

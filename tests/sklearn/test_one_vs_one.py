@@ -114,12 +114,11 @@ def test_two_classes_are_those_of_one_against_the_rest():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"multi_class": "pairs"}, "multi_class"),
-        ({"decision_function_shape": "pairs"}, "decision_function_shape"),
+        ({"multi_class": "pairs"}, "multi_class"), ({"decision_function_shape": "pairs"}, "decision_function_shape"),
         ({"multi_class": "ovo", "calibration": "sigmoid"}, "multi_class='ovr'"),
         ({"multi_class": "ovo", "certify": True}, "two classes"),
     ],
-)
+)  # fmt: skip
 def test_what_pairs_do_not_have_is_refused(options, said):
     with pytest.raises(ValueError, match=said):
         SVMClassifierCV(grid=3, **options).fit(*load("iris"))

@@ -39,22 +39,19 @@ SIGNATURES = {
     "L1SVMClassifier": f"C=1.0, *, {L1}",
     "L1SVMClassifierCV": f"grid=20, log=False, lambda_min_ratio=0.05, *, {SEARCH}, {TURN}, {L1}",
     "SparseSVMClassifier": f"alpha=0.01, beta=0.01, *, {SPARSE}",
-    "SparseSVMClassifierCV": f"{PAIRS}, *, {SEARCH}, {SPARSE}",
-    "LADRegressor": f"C=1.0, *, {KERNEL}, {BOX}",
+    "SparseSVMClassifierCV": f"{PAIRS}, *, {SEARCH}, {SPARSE}", "LADRegressor": f"C=1.0, *, {KERNEL}, {BOX}",
     "LADRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, {KERNEL}, {BOX}",
     "QuantileRegressor": f"C=1.0, *, tau=0.5, {KERNEL}, {BOX}",
     "QuantileRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, tau=0.5, {KERNEL}, {BOX}",
-    "HuberRegressor": f"alpha=0.01, beta=0.01, *, {HUBER}",
-    "HuberRegressorCV": f"{PAIRS}, *, {SEARCH}, {HUBER}",
-    "SparseLADRegressor": f"alpha=0.01, beta=0.01, *, {NET}",
-    "SparseLADRegressorCV": f"{PAIRS}, *, {SEARCH}, {NET}",
+    "HuberRegressor": f"alpha=0.01, beta=0.01, *, {HUBER}", "HuberRegressorCV": f"{PAIRS}, *, {SEARCH}, {HUBER}",
+    "SparseLADRegressor": f"alpha=0.01, beta=0.01, *, {NET}", "SparseLADRegressorCV": f"{PAIRS}, *, {SEARCH}, {NET}",
     "SparseQuantileRegressor": f"alpha=0.01, beta=0.01, *, tau=0.5, {NET}",
     "SparseQuantileRegressorCV": f"{PAIRS}, *, {SEARCH}, tau=0.5, {NET}",
     "SparseSVMRegressor": f"alpha=0.01, beta=0.01, *, epsilon=0.1, {NET}",
     "SparseSVMRegressorCV": f"{PAIRS}, *, {SEARCH}, epsilon=0.1, {NET}",
     "SVMRegressor": f"C=1.0, *, epsilon=0.1, {KERNEL}, {BOX}",
     "SVMRegressorCV": f"{C_GRID}, *, {SEARCH}, {TURN}, epsilon=0.1, {KERNEL}, {BOX}",
-}
+}  # fmt: skip
 
 
 def parameters(of) -> tuple[list, dict]:
