@@ -211,11 +211,8 @@ def test_losses_of_the_models():
     weights = np.array([9.0, 9.0, 9.0, 2.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     _, (lad,) = parts_of("lad", y)
     assert (lad.c.tolist(), lad.cells.lo.tolist(), lad.cells.hi.tolist(), lad.first) == (
-        y.tolist(),
-        [-1.0] * 2,
-        [1.0] * 2,
-        3,
-    )
+        y.tolist(), [-1.0] * 2, [1.0] * 2, 3,
+    )  # fmt: skip
     _, (hinge,) = parts_of("svm", y, weights=weights)
     assert (hinge.signs.tolist(), hinge.c.tolist(), hinge.v.tolist()) == ([1.0, -1.0], [1.0, 1.0], [1.0, 1.0])
     assert (hinge.cells.lo.tolist(), hinge.cells.hi.tolist()) == ([0.0, 0.0], [2.0, 0.0])
@@ -255,10 +252,8 @@ def test_pairs_have_the_lengths_of_the_problem():
         with pytest.raises(DataError):
             Pair(model, {**good, "states": pack(np.zeros(size + 4, int))})
     for more, width, penalised in (
-        ({}, D, D),
-        ({"bias": 2.0}, D + 1, D + 1),
-        ({"bias": 1.0, "intercept": "free"}, D + 1, D),
-    ):
+        ({}, D, D), ({"bias": 2.0}, D + 1, D + 1), ({"bias": 1.0, "intercept": "free"}, D + 1, D),
+    ):  # fmt: skip
         assert (model_of(**more).width, model_of(**more).penalised) == (width, penalised)
 
 
@@ -351,11 +346,8 @@ def test_claims_that_the_balls_do_not_prove(monkeypatch):
     entry = {"C": 0.8, "w": np.zeros(D), "states": pack(np.zeros(9, int)), "between": np.zeros(0)}
     source = SimpleNamespace(n=9, d=D, passed=lambda indices: [])
     for allowed, radius, proven in (
-        (2.0, 1.9, True),
-        (2.0, 2.0, False),
-        (math.nan, 1.0, False),
-        (2.0, math.nan, False),
-    ):
+        (2.0, 1.9, True), (2.0, 2.0, False), (math.nan, 1.0, False), (2.0, math.nan, False),
+    ):  # fmt: skip
         asked, keep = [], {AFTER: (allowed, 8)}
         monkeypatch.setattr(Pair, "radius", lambda self, C, a=asked, r=radius: a.append((self.entry["C"], C)) or r)
         monkeypatch.setattr(

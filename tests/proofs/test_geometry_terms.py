@@ -173,9 +173,8 @@ def test_points_of_a_kernel_scale_with_what_they_carry():
     assert found.sqnorm == pytest.approx(4.0 * one.sqnorm) and found.spread == pytest.approx(2.0 * one.spread)
     assert 0.5 < found.error <= 0.5 + 1e-12
     exact, (difference, reach) = (
-        [replace(point, error=0.0) for point in (one, two)],
-        (alpha - beta, one.spread + two.spread),
-    )
+        [replace(point, error=0.0) for point in (one, two)], (alpha - beta, one.spread + two.spread),
+    )  # fmt: skip
     length = math.sqrt(difference @ Q @ difference)
     assert exact[0].distance(exact[1]) == pytest.approx(length) and exact[0].distance(exact[1]) <= length
     assert exact[0].distance(exact[0]) == 0.0

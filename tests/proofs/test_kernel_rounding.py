@@ -22,16 +22,11 @@ from tests.kernel_problems import kernel_svm_model
 from tests.safety.rational import exact_kernel
 
 FUNCTIONS = (
-    KernelFunction("linear"),
-    KernelFunction("linear", constant=1e4),
-    KernelFunction("poly", 0.37, 1),
-    KernelFunction("poly", 0.37, 2, 1.0),
-    KernelFunction("poly", 3.1, 5, 0.25, 2.0),
-    KernelFunction("rbf", 0.2),
-    KernelFunction("rbf", 40.0, constant=3.0),
-    KernelFunction("laplacian", 0.2),
+    KernelFunction("linear"), KernelFunction("linear", constant=1e4), KernelFunction("poly", 0.37, 1),
+    KernelFunction("poly", 0.37, 2, 1.0), KernelFunction("poly", 3.1, 5, 0.25, 2.0), KernelFunction("rbf", 0.2),
+    KernelFunction("rbf", 40.0, constant=3.0), KernelFunction("laplacian", 0.2),
     KernelFunction("laplacian", 40.0, constant=3.0),
-)
+)  # fmt: skip
 SHAPES = ("plain", "far from the origin", "two clouds far apart", "one huge row", "tiny", "with a row of zeros")
 
 

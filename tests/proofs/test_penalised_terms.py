@@ -231,12 +231,9 @@ def test_the_budget_of_a_move(alpha, coarse, monkeypatch):
 def test_the_regions_of_sifs(alpha, coarse):
     b = SparseRounding(views(), 1, 6, 0.5)
     for c in (
-        certificate(),
-        certificate(apart_sq=0.0),
-        certificate(theta_sum=5.3),
-        certificate(apart_sq=9.0, t_error=0.4),
+        certificate(), certificate(apart_sq=0.0), certificate(theta_sum=5.3), certificate(apart_sq=9.0, t_error=0.4),
         certificate(off=0.3, cost=0.02),
-    ):
+    ):  # fmt: skip
         r = rules.regions_of(sparse_model(b), c, alpha)
         rest, lag_sq, error = parts_of(b, c, alpha)
         moved = (math.sqrt(0.7) * math.sqrt(c.lag_sq) + c.u_error) / alpha
@@ -357,11 +354,8 @@ def test_contradictions_are_counted(monkeypatch):
 
 def test_names_of_rules():
     for text, static in (
-        ("sifs", (True, True)),
-        ("iss+gap", (True, False)),
-        ("ifs", (False, True)),
-        ("gap", (False, False)),
-    ):
+        ("sifs", (True, True)), ("iss+gap", (True, False)), ("ifs", (False, True)), ("gap", (False, False)),
+    ):  # fmt: skip
         found = rules.parse_sparse_rule(text)
         assert ((found.samples, found.features), found.dynamic) == (static, "gap" in text) and found.features_first
     assert not rules.parse_sparse_rule("none", "samples").features_first

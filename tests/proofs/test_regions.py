@@ -19,11 +19,10 @@ from tests.safety.rational import Exact, dot
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 KNOWN = {}  # problems that have been solved
 BUILD = {
-    "svm": lambda rows, y: SVM.model(rows, np.where(y > 0.0, 1.0, -1.0)),
-    "lad": LAD.model,
+    "svm": lambda rows, y: SVM.model(rows, np.where(y > 0.0, 1.0, -1.0)), "lad": LAD.model,
     "quantile": lambda rows, y: QUANTILE.model(rows, y, tau=0.75),
     "svr": lambda rows, y: SVR.model(rows, y, epsilon=0.25),
-}
+}  # fmt: skip
 
 
 def problem(seed, kind="svm", size=1.0):

@@ -54,14 +54,9 @@ def test_tolerances_are_met_whatever_the_rounding_of_the_primal():
     assert not rounding.meets(Plain(math.inf, math.inf), 1e-6)  # nor is infinity a part of infinity
     assert not rounding.meets(Plain(0.0, 1e-300), 1e-6) and not rounding.meets(Plain(1.0, math.nan), 1e-6)
     for gap, primal, error in (
-        (1e-6, 1.0, 0.0),
-        (9e-7, 1.0, 0.05),
-        (9e-7, 1.0, 5e-7),
-        (9e-7, 1.0, 0.2),
-        (0.0, 0.0, 0.0),
-        (0.0, 0.0, 1.0),
+        (1e-6, 1.0, 0.0), (9e-7, 1.0, 0.05), (9e-7, 1.0, 5e-7), (9e-7, 1.0, 0.2), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0),
         (math.inf, math.inf, 0.0),
-    ):
+    ):  # fmt: skip
         plain = Plain(primal, gap, 0.0, error)  # a compiled walk leaves a blurred primal value to the loop
         sure = rounding.meets(plain, 1e-6) and not rounding.blurred(plain, 1e-6)
         assert kernels.meets(gap, primal, error, 1e-6) == sure
@@ -219,10 +214,8 @@ def test_objectives_are_bounds_of_what_they_are_made_of():
     nothing = kernels.box_objectives(2.0, np.zeros(2), np.zeros(2), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, exactly)
     assert nothing[9] == 0.0 == nothing[8]
     for w, total, slack in (
-        ([1e-200, 0.0], [0.0, 0.0], 0.0),
-        ([0.0, 0.0], [0.0, 1e-200], 0.0),
-        ([0, 0], [0, 0], 1e-320),
-    ):
+        ([1e-200, 0.0], [0.0, 0.0], 0.0), ([0.0, 0.0], [0.0, 1e-200], 0.0), ([0, 0], [0, 0], 1e-320),
+    ):  # fmt: skip
         pair = np.array(w, dtype=float), np.array(total, dtype=float)
         assert kernels.box_objectives(1e-9, *pair, 0.0, 0.0, 0.0, 0.0, slack, 0.0, 0.0, exactly)[9] > 0.0
 
@@ -263,9 +256,8 @@ def test_decisions_keep_their_slack():
     assert status.tolist() == [9, 0, 1, 9, 9, 9]
     slack = rounding_ * (norms * extent + np.abs(c))
     lower, upper = (
-        c + slack * np.array([1.01, 0.99, -9, -9, 1.01, -9]),
-        c + slack * np.array([9, 9, -1.01, -0.99, 9, 0.5]),
-    )
+        c + slack * np.array([1.01, 0.99, -9, -9, 1.01, -9]), c + slack * np.array([9, 9, -1.01, -0.99, 9, 0.5]),
+    )  # fmt: skip
     assert kernels.box_decide(lower, upper, norms, extent, c, rounding_, status) == (2, 1)
     assert status.tolist() == [-1, 0, 1, 0, -1, 0]
 

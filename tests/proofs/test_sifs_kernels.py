@@ -51,11 +51,8 @@ def test_features_of_one_triggering(dense, paper):
         slack = np.where(rng.random(size) < 0.5, 0.2 * rng.random(size), 0.0)
         rough = np.where(slack > 0.0, u + slack * rng.uniform(-1.0, 1.0, size), u)
         ones, part, square, norms = (
-            rng.normal(size=size),
-            rng.normal(size=size) + 1.0,
-            rng.random(size),
-            rng.random(size),
-        )
+            rng.normal(size=size), rng.normal(size=size) + 1.0, rng.random(size), rng.random(size),
+        )  # fmt: skip
         moves = 0.1 * rng.normal(size=(2, size))
         first_sq, second_sq = rng.uniform(0.01, 1.5, 2)
         between_sq = rng.uniform(0.0, 1.0) * (first_sq + second_sq)

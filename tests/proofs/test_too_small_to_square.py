@@ -11,12 +11,8 @@ from tests import plain
 def test_a_sum_of_terms_that_cancel_is_not_exactly_zero(scale, C):
     X = np.array([[0.6988713438001971], [1.05409906986146], [1.281853021809383]]) * scale
     before = [
-        1.6994515822210858e-48,
-        6.528188709194612e-09,
-        19974401.700283837,
-        4.310104022702862e21,
-        2.250602413506354e39,
-    ]
+        1.6994515822210858e-48, 6.528188709194612e-09, 19974401.700283837, 4.310104022702862e21, 2.250602413506354e39,
+    ]  # fmt: skip
     grid = [c / scale / scale for c in before] + [C]
     path = plain.svm_path(X, [1.0, -1.0, -1.0], grid=grid, tol=0.5, solver="cd", max_epochs=2000)
     # The dual variables are such that their sum over rows cancels to the last bit of two doubles, and not beyond: times
