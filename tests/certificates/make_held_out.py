@@ -28,17 +28,13 @@ FREE, NONE = {"intercept": "free"}, {"intercept": "none"}
 CV = {"folds": 2, "grid": 3, "cmin": 0.05, "cmax": 5.0}
 # name: data, model and options
 VALID = {
-    "loo-svm": ("two", "svm", NONE),
-    "loo-svm-bias": ("two", "svm", {"bias": 0.7, "scale": "maxabs"}),
-    "loo-svm-free": ("two", "svm", FREE),
-    "loo-svm-free-l2": ("two", "svm", {**FREE, "scale": "l2"}),
-    "loo-weights": ("two", "svm", {**NONE, "weights": "weights.txt"}),
-    "loo-lad": ("targets", "lad", NONE),
+    "loo-svm": ("two", "svm", NONE), "loo-svm-bias": ("two", "svm", {"bias": 0.7, "scale": "maxabs"}),
+    "loo-svm-free": ("two", "svm", FREE), "loo-svm-free-l2": ("two", "svm", {**FREE, "scale": "l2"}),
+    "loo-weights": ("two", "svm", {**NONE, "weights": "weights.txt"}), "loo-lad": ("targets", "lad", NONE),
     "loo-lad-free": ("targets", "lad", {**FREE, "scale": "standard"}),
     "loo-quantile-free": ("targets", "quantile", {**FREE, "tau": 0.3}),
     "loo-svr": ("targets", "svr", {**NONE, "epsilon": 0.3}),
-    "loo-svr-free": ("targets", "svr", {**FREE, "epsilon": 0.1}),
-    "loo-three-rows": ("two", "svm", {**NONE, "rows": 3}),
+    "loo-svr-free": ("targets", "svr", {**FREE, "epsilon": 0.1}), "loo-three-rows": ("two", "svm", {**NONE, "rows": 3}),
     "folds-svm": ("two", "svm", {**CV, **NONE, "certify": True}),
     "folds-svm-free": ("two", "svm", {**CV, **FREE, "certify": True}),
     "folds-svm-free-standard": ("two", "svm", {**CV, **FREE, "certify": True, "scale": "standard", "repeats": 2}),
@@ -46,7 +42,7 @@ VALID = {
     "folds-lad": ("targets", "lad", {**CV, **FREE, "score": "mae,r2"}),
     "folds-classes": ("three", "sparse-svm", {"folds": 2, "betas": 2, "alphas": 2, "score": "f1,accuracy"}),
     "folds-l1svm": ("two", "l1svm", {"folds": 2, "grid": 3, "score": "auc"}),
-}
+}  # fmt: skip
 
 
 def of(kind: bytes, number: int, **changes):
@@ -126,12 +122,10 @@ INVALID = {
     "loo-theta-of-another-point": ("loo-lad", of(b"L", 1, index=np.arange(2, 8), theta=np.zeros(6))),
     "loo-index-not-rising": ("loo-lad", of(b"L", 0, index=np.array([3, 2]), theta=np.zeros(2))),
     "loo-index-too-large": ("loo-lad", of(b"L", 0, index=np.array([8]), theta=np.zeros(1))),
-    "loo-row-twice": ("loo-svm", of(b"L", 1, row=0)),
-    "loo-row-none": ("loo-svm", of(b"L", 1, row=8)),
+    "loo-row-twice": ("loo-svm", of(b"L", 1, row=0)), "loo-row-none": ("loo-svm", of(b"L", 1, row=8)),
     "loo-another-count": ("loo-svm", of(b"E", 0, left_out=7)),
     "loo-another-count-of-errors": ("loo-svm", of(b"E", 0, errors=lambda n: n + 1)),
-    "loo-no-end": ("loo-svm", without(b"E", 0)),
-    "loo-no-step": ("loo-svm", without(b"S", 0)),
+    "loo-no-end": ("loo-svm", without(b"E", 0)), "loo-no-step": ("loo-svm", without(b"S", 0)),
     "loo-another-w": ("loo-svm", of(b"S", 0, w=lambda w: w + 0.1)),
     "loo-gap-beyond-the-tolerance": ("loo-svm", of(b"H", 0, tol=1e-30)),
     "folds-row-held-out-twice": ("folds-svm", of(b"F", 0, held_out=lambda a: np.append(a[1:], a[-1] + 0))),
@@ -141,10 +135,8 @@ INVALID = {
     "folds-other-weights": ("folds-weights", of(b"F", 1, weights=lambda a: 2.0 * a)),
     "folds-another-problem": ("folds-svm", of(b"H", 0, tol=0.5)),
     "folds-another-w": ("folds-lad", of(b"S", 1, w=lambda w: w + 0.1)),
-    "folds-gap-too-small": ("folds-svm", of(b"S", 2, gap=-1.0)),
-    "folds-step-missing": ("folds-svm", without(b"S", 1)),
-    "folds-fold-missing": ("folds-svm", without(b"F", 1)),
-    "folds-another-count": ("folds-svm", of(b"E", 0, folds=3)),
+    "folds-gap-too-small": ("folds-svm", of(b"S", 2, gap=-1.0)), "folds-step-missing": ("folds-svm", without(b"S", 1)),
+    "folds-fold-missing": ("folds-svm", without(b"F", 1)), "folds-another-count": ("folds-svm", of(b"E", 0, folds=3)),
     "folds-another-score": ("folds-svm", table("folds.csv", 2, "score", lambda x: 1.0 - x)),
     "folds-another-r2": ("folds-lad", table("folds.csv", 2, "r2", lambda x: x + 0.1)),
     "folds-another-f1": ("folds-classes", table("folds.csv", 1, "score", lambda x: x + 0.1)),
@@ -158,7 +150,7 @@ INVALID = {
     "folds-lever-weight-negative": ("folds-svm-free", levers("lever_weights", lambda a: -a)),
     "folds-lever-ends-not-rising": ("folds-svm-free", levers("lever_ends", lambda a: a[::-1])),
     "folds-lever-ends-beyond": ("folds-svm-free", levers("lever_ends", lambda a: a + 1)),
-}
+}  # fmt: skip
 
 
 def make(name: str, out: Path) -> Path:

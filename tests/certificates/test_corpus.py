@@ -128,11 +128,8 @@ def test_the_example_of_the_page(tmp_path):
     problem = {"model": "svm", "tol": 0.05, "labels": {"+1": 1.0, "-1": -1.0}, "scaling": "none", "bias": 0.0}
     claimed = {"step": 0, "status": "certified", "C": 1.0, "primal": 529 / 512, "primal_error": 0.0, "gap": 9 / 256}
     arrays = {
-        "states": np.uint8([24]),
-        "claims": np.uint8([17]),
-        "between": np.array([7 / 16]),
-        "w": np.array([15 / 16]),
-    }
+        "states": np.uint8([24]), "claims": np.uint8([17]), "between": np.array([7 / 16]), "w": np.array([15 / 16]),
+    }  # fmt: skip
     parts = ((b"H", {**problem, "data": about}, {}), (b"S", claimed, arrays), (b"E", {"steps": 1}, {}))
     content = MAGIC + b"".join(packed(*part) for part in parts)
     (tmp_path / "certificate").write_bytes(content)
