@@ -148,12 +148,11 @@ def wheel_fault(wheel: Path) -> str | None:
     faults = [
         (wheel.stat().st_size > MOST, f"it has more than {MOST:,} bytes"),
         (other, f"it installs {other[:3]} outside of the package"),
-        (missing := [name for name in NEEDED if name not in inside], f"it lacks {missing}"),
-        (lost, f"it lacks {lost}"),
+        (missing := [name for name in NEEDED if name not in inside], f"it lacks {missing}"), (lost, f"it lacks {lost}"),
         (not any("LICENSE" in name for name in names), "it has no licence"),
         ("Requires-Python: >=3.10" not in about, "it does not say for which Python it is"),
         ("Description-Content-Type: text/markdown" not in about, "its description is not the README"),
-    ]
+    ]  # fmt: skip
     return next((words for wrong, words in faults if wrong), None)
 
 

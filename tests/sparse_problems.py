@@ -19,13 +19,9 @@ def problem(classes=2, n=60, d=25, seed=0, density=0.4, dense=False, gamma=0.5, 
     X[:, classes] += 0.3  # a full column
     codes = 2 * y - 1 if classes == 2 else y
     model = SparseModel(
-        Views(X if dense else sp.csr_array(X)),
-        codes.astype(np.int64),
-        1 if classes == 2 else classes,
-        0.0,
-        gamma,
+        Views(X if dense else sp.csr_array(X)), codes.astype(np.int64), 1 if classes == 2 else classes, 0.0, gamma,
         weights,
-    )
+    )  # fmt: skip
     return X, y, model
 
 

@@ -23,13 +23,12 @@ PACKAGE = Path(__file__).resolve().parents[1] / "screenpath"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("use `grid=N` with N >= 1", "use --grid N with N >= 1"),
-        ("swap `cmin` and `cmax`", "swap --cmin and --cmax"),
+        ("use `grid=N` with N >= 1", "use --grid N with N >= 1"), ("swap `cmin` and `cmax`", "swap --cmin and --cmax"),
         ("`beta_min_ratio` must be above 0", "--beta-min-ratio must be above 0"),
         ("use `max_memory=2G`, or `dtype=float32`", "use --max-memory 2G, or --dtype float32"),
         ("a file `A B` and an empty ``", "a file `A B` and an empty ``"),
     ],
-)
+)  # fmt: skip
 def test_flags(text, expected):
     assert flags(text) == expected
 
@@ -37,18 +36,13 @@ def test_flags(text, expected):
 def test_python_calls_hear_no_flags():
     X, y = two_classes(n=20, d=3)
     calls = (
-        lambda: svm_path(X, y, grid=0),
-        lambda: svm_path(X, y, cmin=2.0, cmax=1.0),
-        lambda: svm_path(X, y, threads=0),
-        lambda: svm_path(X, np.arange(20.0)),
-        lambda: l1_svm_path(X, y, grid=0),
-        lambda: l1_svm_path(X, y, log=True, lambda_min_ratio=2.0),
-        lambda: sparse_svm_path(X, y, smoothing=2.0),
-        lambda: sparse_svm_path(X, y, jobs=0),
-        lambda: sparse_svm_path(X, y, beta_min_ratio=0.0),
+        lambda: svm_path(X, y, grid=0), lambda: svm_path(X, y, cmin=2.0, cmax=1.0), lambda: svm_path(X, y, threads=0),
+        lambda: svm_path(X, np.arange(20.0)), lambda: l1_svm_path(X, y, grid=0),
+        lambda: l1_svm_path(X, y, log=True, lambda_min_ratio=2.0), lambda: sparse_svm_path(X, y, smoothing=2.0),
+        lambda: sparse_svm_path(X, y, jobs=0), lambda: sparse_svm_path(X, y, beta_min_ratio=0.0),
         lambda: sparse_svm_path(X, y, first="rows"),
         lambda: kernel_svm_path(np.tile(X, (400, 1)), np.tile(y, 400), max_memory=1000),
-    )
+    )  # fmt: skip
     for call in calls:
         with pytest.raises(ScreenpathError) as caught:
             call()

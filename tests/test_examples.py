@@ -24,11 +24,9 @@ def run(tmp_path):
 
     def function(*arguments, **variables):
         environment = {
-            **os.environ,
-            "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            **os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
             **variables,
-        }
+        }  # fmt: skip
         return subprocess.run(
             [str(a) for a in arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=HANGS
         )
@@ -94,9 +92,8 @@ def test_slurm_cluster(run, files, tmp_path):
     """Scheduler, workers and path as the script starts them; `srun` only starts its command here."""
     pytest.importorskip("distributed", reason="dask.distributed is not installed")
     for name, text in (
-        ("srun", 'shift\nexec "$@"'),
-        ("dask", f'exec "{sys.executable}" -m dask "$@"'),
-    ):
+        ("srun", 'shift\nexec "$@"'), ("dask", f'exec "{sys.executable}" -m dask "$@"'),
+    ):  # fmt: skip
         command = tmp_path / "bin" / name
         command.write_text(f"#!/bin/sh\n{text}\n")
         command.chmod(0o755)

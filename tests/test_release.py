@@ -15,9 +15,8 @@ ABOUT = "Requires-Python: >=3.10\nDescription-Content-Type: text/markdown\n"
 WHOLE = {
     **{f"screenpath/{name}": "" for name in release.NEEDED},
     **{f"screenpath-1.0.0.data/data/share/{name}": "" for name in release.SHARED},
-    "screenpath-1.0.0.dist-info/METADATA": ABOUT,
-    "screenpath-1.0.0.dist-info/licenses/LICENSE": "",
-}
+    "screenpath-1.0.0.dist-info/METADATA": ABOUT, "screenpath-1.0.0.dist-info/licenses/LICENSE": "",
+}  # fmt: skip
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "screenpath/py.typed")
 
 
@@ -33,14 +32,13 @@ def wheel_of(folder, files):
     "change, words",
     [
         ({"screenpath/big": "x" * (release.MOST + 1)}, "more than"),
-        ({"tests/conftest.py": ""}, "outside of the package"),
-        ({"screenpath/py.typed": None}, "lacks ['py.typed']"),
+        ({"tests/conftest.py": ""}, "outside of the package"), ({"screenpath/py.typed": None}, "lacks ['py.typed']"),
         ({f"screenpath-1.0.0.data/data/share/{release.SHARED[0]}": None}, "lacks ['man/man1/screenpath.1']"),
         ({"screenpath-1.0.0.dist-info/licenses/LICENSE": None}, "no licence"),
         ({"screenpath-1.0.0.dist-info/METADATA": ABOUT.splitlines()[1]}, "for which Python"),
         ({"screenpath-1.0.0.dist-info/METADATA": ABOUT.splitlines()[0]}, "not the README"),
     ],
-)
+)  # fmt: skip
 def test_faults_of_a_wheel_are_found(tmp_path, change, words):
     assert release.wheel_fault(wheel_of(tmp_path, WHOLE)) is None
     files = {name: text for name, text in {**WHOLE, **change}.items() if text is not None}

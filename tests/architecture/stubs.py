@@ -128,10 +128,9 @@ def names() -> dict[str, list[str]]:
 def made() -> dict[Path, str]:
     """Return the content of every stub."""
     return {
-        PACKAGE / "__init__.pyi": of_package(),
-        PACKAGE / "sklearn" / "__init__.pyi": of_estimators(),
+        PACKAGE / "__init__.pyi": of_package(), PACKAGE / "sklearn" / "__init__.pyi": of_estimators(),
         PACKAGE.parent / "schemas" / "steps.table.json": table_schema(),
-    }
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -150,10 +150,9 @@ def sparse_model():
 
 MODELS = {
     **{name: lambda loss=loss: loss.model(MemoryRows(X), SIGNS) for name, loss in LOSSES.items()},
-    "kernel": lambda: kernel_svm_model(GramRows(X, KERNEL, SIGNS)),
-    "l1svm": lambda: L1SVM(Columns(X, SIGNS)),
+    "kernel": lambda: kernel_svm_model(GramRows(X, KERNEL, SIGNS)), "l1svm": lambda: L1SVM(Columns(X, SIGNS)),
     "sparse": sparse_model,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -216,12 +215,10 @@ def test_regions():
 
 SCREENINGS = {
     **{rule: parse_rule for rule in ("none", "gap", *GUESSED, *STATIC, *(f"{name}+gap" for name in STATIC))},
-    "chunks": lambda _: parse_rule("essnsv", chunk=2),
-    "free chunks": lambda _: parse_rule("essnsv", chunk=2),
-    "kernel": lambda _: parse_kernel_rule("it+gap"),
-    "l1svm": lambda _: parse_feature_rule("vi+gap"),
+    "chunks": lambda _: parse_rule("essnsv", chunk=2), "free chunks": lambda _: parse_rule("essnsv", chunk=2),
+    "kernel": lambda _: parse_kernel_rule("it+gap"), "l1svm": lambda _: parse_feature_rule("vi+gap"),
     "sparse": lambda _: parse_sparse_rule("sifs+gap"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCREENINGS)
@@ -239,9 +236,8 @@ def test_screenings(name):
 SOLVERS = [
     *(make_solver(name, 0) for name in ("auto", "cd", "newton")),
     *(make_kernel_solver(name) for name in ("newton", "smo")),
-    *(make_sparse_solver(name, 0) for name in ("newton", SDCA, ACC_SDCA)),
-    FeatureDescent(),
-]
+    *(make_sparse_solver(name, 0) for name in ("newton", SDCA, ACC_SDCA)), FeatureDescent(),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: f"{type(solver).__name__}-{solver.name}")

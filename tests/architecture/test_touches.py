@@ -150,10 +150,9 @@ def test_a_column_touches_two_files(house):
     assert len(touched) <= 2
     paths = "svm data", "svm data --rule it", "l1svm data", "svm data --one-vs-rest"
     found = run(
-        *(f"{path} --grid 3 -o - --quiet" for path in paths),
-        "svm data --grid 3 -o run --quiet --test data",
+        *(f"{path} --grid 3 -o - --quiet" for path in paths), "svm data --grid 3 -o run --quiet --test data",
         "predict run data --step best --quiet",
-    )
+    )  # fmt: skip
     for text in found[: len(paths)]:
         table = text.splitlines()
         rows = [dict(zip(table[0].split(","), line.split(","), strict=True)) for line in table[1:]]
@@ -190,11 +189,9 @@ def test_an_export_format_touches_one_file(house, tmp_path):
     change("export/export.py", '    "json": json_text,', '    "json": json_text,\n    "lines": lines_text,')
     assert len(touched) == 1
     words, *_ = run(
-        "export --help",
-        "svm data --grid 2 -o run --quiet",
-        "export run --to lines --step 1 -o shell --quiet",
+        "export --help", "svm data --grid 2 -o run --quiet", "export run --to lines --step 1 -o shell --quiet",
         script="import screenpath; screenpath.export_run('run', 'lines', 'python', step=1)",
-    )
+    )  # fmt: skip
     assert "lines" in words
     weights = [float(line) for line in (tmp_path / "shell").read_text().splitlines()]
     assert len(weights) == 4 and any(weights)

@@ -39,27 +39,17 @@ s.export_run(stored, "json", "model.json", step="one-se")
 tol: float = SVMClassifierCV(grid=[0.1, 1.0], certify=True, class_weight={1: 2.0}).tol
 """
 WRONG = {
-    "s.svm_path(X, y, tol='1e-6')": "arg-type",
-    "s.lad_path(X, y, class_weight='balanced')": "call-arg",
-    "s.quantile_path(X, y, tau=None)": "arg-type",
-    "s.svr_path(X, y, 0.1)": "call-arg",
-    "s.svm_path(X)": "call-arg",
-    "s.svm_path(X, y).predict(X, step='best')": "arg-type",
-    "s.svm_path(X, y)[0].statuses": "attr-defined",
+    "s.svm_path(X, y, tol='1e-6')": "arg-type", "s.lad_path(X, y, class_weight='balanced')": "call-arg",
+    "s.quantile_path(X, y, tau=None)": "arg-type", "s.svr_path(X, y, 0.1)": "call-arg", "s.svm_path(X)": "call-arg",
+    "s.svm_path(X, y).predict(X, step='best')": "arg-type", "s.svm_path(X, y)[0].statuses": "attr-defined",
     "s.l1_svm_path(X, y, grid=s.EpsilonGrid(0.1, 1.0, 1e-3))": "arg-type",
-    "s.sparse_svm_path(X, y, jobs=0.5)": "arg-type",
-    "s.kernel_svm_path(X, y, degree='three')": "arg-type",
-    "s.EpsilonGrid(0.1, 1.0)": "call-arg",
-    "s.read_libsvm(3)": "arg-type",
-    "s.verify_certificate(None)": "arg-type",
-    "s.run('svm', X)": "arg-type",
-    "s.load_run(1)": "arg-type",
-    "s.export_run('runs/a', 'json', 'model.json', step=0.5)": "arg-type",
-    "s.svm_paths(X, y)": "attr-defined",
-    "e.SVMClassifier(2.0, 1.0)": "call-arg",
-    "e.SVMClassifierCV(grid='many')": "arg-type",
+    "s.sparse_svm_path(X, y, jobs=0.5)": "arg-type", "s.kernel_svm_path(X, y, degree='three')": "arg-type",
+    "s.EpsilonGrid(0.1, 1.0)": "call-arg", "s.read_libsvm(3)": "arg-type", "s.verify_certificate(None)": "arg-type",
+    "s.run('svm', X)": "arg-type", "s.load_run(1)": "arg-type",
+    "s.export_run('runs/a', 'json', 'model.json', step=0.5)": "arg-type", "s.svm_paths(X, y)": "attr-defined",
+    "e.SVMClassifier(2.0, 1.0)": "call-arg", "e.SVMClassifierCV(grid='many')": "arg-type",
     "e.LADRegressor(class_weight='balanced')": "call-arg",
-}
+}  # fmt: skip
 
 
 def test_a_wrong_call_is_noticed_and_a_right_one_and_the_package_are_not(tmp_path):

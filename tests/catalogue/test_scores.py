@@ -32,10 +32,9 @@ def test_two_classes_as_scikit_learn():
     found = np.where(products > 0.0, 1.0, -1.0)
     expected = {
         "accuracy": metrics.accuracy_score(targets, found),
-        "balanced-accuracy": metrics.balanced_accuracy_score(targets, found),
-        "f1": metrics.f1_score(targets, found),
+        "balanced-accuracy": metrics.balanced_accuracy_score(targets, found), "f1": metrics.f1_score(targets, found),
         "auc": metrics.roc_auc_score(targets, products),
-    }
+    }  # fmt: skip
     for name, value in expected.items():
         assert SCORES[name].function(products, targets) == pytest.approx(value, abs=1e-12), name
 

@@ -15,11 +15,10 @@ from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
 GRID = [0.003, 0.05, 0.7, 8.0]
 LOSSES = {
-    "svm": lambda t, _: np.maximum(0.0, t),
-    "lad": lambda t, _: np.abs(t),
+    "svm": lambda t, _: np.maximum(0.0, t), "lad": lambda t, _: np.abs(t),
     "quantile": lambda t, tau: np.maximum((tau - 1.0) * t, tau * t),
     "svr": lambda t, eps: np.maximum(0.0, np.abs(t) - eps),
-}
+}  # fmt: skip
 
 
 def regression(n=70, d=5, seed=0):

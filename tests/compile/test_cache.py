@@ -44,12 +44,9 @@ def tiny(tmp_path):
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_", "PYTHONWARNINGS"))}
         environment = {"HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT), **environment}
         return subprocess.Popen(
-            [sys.executable, str(tmp_path / "tiny.py")],
-            env={**inherited, **environment},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+            [sys.executable, str(tmp_path / "tiny.py")], env={**inherited, **environment}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
 
     def run(**environment):
         process = start(**environment)
@@ -222,13 +219,11 @@ def test_second_process_loads_what_the_first_compiled(tiny, warmed):
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda content: b"",
-        lambda content: content[:-100],
-        lambda content: b"\x80garbage" * 50,
+        lambda content: b"", lambda content: content[:-100], lambda content: b"\x80garbage" * 50,
         lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
     ],
     ids=["empty", "truncated", "garbage", "flipped bit"],
-)
+)  # fmt: skip
 def test_damaged_entry_is_deleted(tmp_path, damage):
     path = tmp_path / "entry.kernel"
     cache.write_entry(path, ("key", list(range(1000))))

@@ -10,11 +10,9 @@ from tests.conftest import ROOT
 
 FOLDER = ROOT / "examples" / "papers"
 PLACES = {
-    "binary/pcmac": "wang_toy2",
-    "binary/breast_cancer": "breast_cancer",
-    "multiclass/news20": "digits",
+    "binary/pcmac": "wang_toy2", "binary/breast_cancer": "breast_cancer", "multiclass/news20": "digits",
     "regression/cadata": "diabetes",
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -195,19 +193,12 @@ def test_the_index_counts_claims(reproduce, stand_ins, tmp_path):
 @pytest.mark.parametrize(
     ("judge", "published", "ours", "verdict"),
     [
-        ("of_ratio", 4.0, 3.0, "reproduced"),
-        ("of_ratio", 4.0, 40.0, "reproduced"),
-        ("of_ratio", 4.0, 1.5, "direction"),
-        ("of_ratio", 4.0, 0.9, "not"),
-        ("of_ratio", 0.9, 3.0, "not"),
-        ("of_ratio", 4.0, None, "open"),
-        ("of_share", 0.5, 0.54, "reproduced"),
-        ("of_share", 0.5, 0.3, "direction"),
-        ("of_share", 0.5, 0.2, "not"),
-        ("of_at_least", 0.8, 0.95, "reproduced"),
-        ("of_order", None, False, "not"),
+        ("of_ratio", 4.0, 3.0, "reproduced"), ("of_ratio", 4.0, 40.0, "reproduced"),
+        ("of_ratio", 4.0, 1.5, "direction"), ("of_ratio", 4.0, 0.9, "not"), ("of_ratio", 0.9, 3.0, "not"),
+        ("of_ratio", 4.0, None, "open"), ("of_share", 0.5, 0.54, "reproduced"), ("of_share", 0.5, 0.3, "direction"),
+        ("of_share", 0.5, 0.2, "not"), ("of_at_least", 0.8, 0.95, "reproduced"), ("of_order", None, False, "not"),
     ],
-)
+)  # fmt: skip
 def test_verdicts(judge, published, ours, verdict, reproduce):
     verdicts = importlib.import_module("verdicts")
     given = (ours,) if judge == "of_order" else (published, ours)

@@ -58,34 +58,17 @@ def test_numbers_left_to_the_caller(token):
 
 
 FAULTS = [
-    (b"sp:am 1:1", parse.LABEL, b"sp"),
-    (b"a,b 1:1", parse.LABEL, b"a,b"),
-    (b"C# 1:1", parse.LABEL, b"C"),
-    (b"_a 1:1", parse.LABEL, b"_a"),
-    (b"[a 1:1", parse.LABEL, b"[a"),
-    (b"{a 1:1", parse.LABEL, b"{a"),
-    (b"1,2 1:1", parse.LABEL, b"1,2"),
-    (b":1", parse.LABEL, b":"),
-    (b"1e 1:1", parse.LABEL, b"1e"),
-    (b"1 x:1", parse.INDEX, b"x"),
-    (b"1 0:1", parse.INDEX_ZERO, b"0"),
-    (b"1 -2:1", parse.INDEX_NEGATIVE, b"-2"),
-    (b"1 3:1 2:1", parse.UNSORTED, b"2"),
-    (b"1 2:1 2:1", parse.DUPLICATE, b"2"),
-    (b"1 1234567890123456789:1", parse.INDEX_HUGE, b"1234567890123456789"),
-    (b"1 2:", parse.NO_VALUE, b"2:"),
-    (b"1 2:#c", parse.NO_VALUE, b"2:"),
-    (b"1 2:x", parse.VALUE, b"x"),
-    (b"1 2:1:1", parse.VALUE, b"1:1"),
-    (b"1 7", parse.NO_COLON, b"7"),
-    (b"1 :5", parse.NO_COLON, b""),
-    (b"\0", parse.CONTROL, b"\0"),
-    (b"a\1", parse.CONTROL, b"\1"),
-    (b"1\0 1:1", parse.CONTROL, b"\0"),
-    (b"1 2:\0", parse.CONTROL, b"\0"),
-    (b"1 2:x\0", parse.CONTROL, b"\0"),
-    (b"1 2:1\x1f 3:1", parse.CONTROL, b"\x1f"),
-]
+    (b"sp:am 1:1", parse.LABEL, b"sp"), (b"a,b 1:1", parse.LABEL, b"a,b"), (b"C# 1:1", parse.LABEL, b"C"),
+    (b"_a 1:1", parse.LABEL, b"_a"), (b"[a 1:1", parse.LABEL, b"[a"), (b"{a 1:1", parse.LABEL, b"{a"),
+    (b"1,2 1:1", parse.LABEL, b"1,2"), (b":1", parse.LABEL, b":"), (b"1e 1:1", parse.LABEL, b"1e"),
+    (b"1 x:1", parse.INDEX, b"x"), (b"1 0:1", parse.INDEX_ZERO, b"0"), (b"1 -2:1", parse.INDEX_NEGATIVE, b"-2"),
+    (b"1 3:1 2:1", parse.UNSORTED, b"2"), (b"1 2:1 2:1", parse.DUPLICATE, b"2"),
+    (b"1 1234567890123456789:1", parse.INDEX_HUGE, b"1234567890123456789"), (b"1 2:", parse.NO_VALUE, b"2:"),
+    (b"1 2:#c", parse.NO_VALUE, b"2:"), (b"1 2:x", parse.VALUE, b"x"), (b"1 2:1:1", parse.VALUE, b"1:1"),
+    (b"1 7", parse.NO_COLON, b"7"), (b"1 :5", parse.NO_COLON, b""), (b"\0", parse.CONTROL, b"\0"),
+    (b"a\1", parse.CONTROL, b"\1"), (b"1\0 1:1", parse.CONTROL, b"\0"), (b"1 2:\0", parse.CONTROL, b"\0"),
+    (b"1 2:x\0", parse.CONTROL, b"\0"), (b"1 2:1\x1f 3:1", parse.CONTROL, b"\x1f"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "code", "token"), FAULTS)

@@ -182,11 +182,8 @@ def test_a_certificate_is_restored_to_the_byte(shape):
     for _, found in free_walk(model, [0.01, 0.5]):
         again = model.restore(model.state(found))
         assert (again.gap, again.intercept, again.low, again.high) == (
-            found.gap,
-            found.intercept,
-            found.low,
-            found.high,
-        )
+            found.gap, found.intercept, found.low, found.high,
+        )  # fmt: skip
         assert again.primal == found.primal and again.sum_error == found.sum_error
 
 

@@ -32,9 +32,8 @@ def problem(seed):
         X[n // 2 :], y = X[: n - n // 2], y.round()  # rows again, and ties
     loss = ("lad", "quantile", "svr")[seed % 3]
     own: dict = {
-        "quantile": {"tau": float(rng.uniform(0.1, 0.9))},
-        "svr": {"epsilon": float(rng.choice([0.02, 0.1, 1]))},
-    }
+        "quantile": {"tau": float(rng.uniform(0.1, 0.9))}, "svr": {"epsilon": float(rng.choice([0.02, 0.1, 1]))},
+    }  # fmt: skip
     options = {"intercept": str(rng.choice(["none", "free"])), **own.get(loss, {})}
     kernel = {"kernel": "rbf", "gamma": 0.7} if rng.random() < 0.6 else {"kernel": "poly", "degree": 2, "coef0": 1.0}
     weights = rng.uniform(0.2, 2.0, n) if rng.random() < 0.5 else None

@@ -14,15 +14,12 @@ from tests.run_folders import reseal
 
 COMMANDS = {
     "path": ["svm", "two", "--grid", "12", "--scale", "standard", "--intercept", "none"],
-    "one": ["svm", "two", "--c", "1"],
-    "many": ["svm", "narrow", "--grid", "1000"],
-    "features": ["l1svm", "two", "--grid", "8"],
-    "grid": ["sparse-svm", "two", "--betas", "3", "--alphas", "5"],
+    "one": ["svm", "two", "--c", "1"], "many": ["svm", "narrow", "--grid", "1000"],
+    "features": ["l1svm", "two", "--grid", "8"], "grid": ["sparse-svm", "two", "--betas", "3", "--alphas", "5"],
     "classes": ["sparse-svm", "three", "--betas", "2", "--alphas", "3"],
     "kernel": ["svm", "two", "--grid", "5", "--kernel", "rbf", "--intercept", "none"],
-    "rest": ["svm", "three", "--grid", "5", "--one-vs-rest"],
-    "regression": ["lad", "two", "--grid", "5"],
-}
+    "rest": ["svm", "three", "--grid", "5", "--one-vs-rest"], "regression": ["lad", "two", "--grid", "5"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

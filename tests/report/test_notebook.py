@@ -16,11 +16,10 @@ from tests.cli.conftest import clouds
 X, Y = clouds(60, 4)
 PATHS = {
     "svm": lambda: screenpath.svm_path(X, Y, grid=[0.01, 0.1, 1.0, 10.0], scale="standard", bias=1.0),
-    "lad": lambda: screenpath.lad_path(X, Y, grid=4),
-    "l1svm": lambda: screenpath.l1_svm_path(X, Y, grid=4),
+    "lad": lambda: screenpath.lad_path(X, Y, grid=4), "l1svm": lambda: screenpath.l1_svm_path(X, Y, grid=4),
     "kernel": lambda: screenpath.kernel_svm_path(X, Y, grid=[0.1, 1.0, 2.0, 4.0]),
     "classes": lambda: screenpath.sparse_svm_path(X, np.arange(60) % 3, betas=2, alphas=2),
-}
+}  # fmt: skip
 
 
 def svg_of(html):

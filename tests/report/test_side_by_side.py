@@ -122,8 +122,7 @@ def test_test_data_that_are_gone(folder, tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "why"),
     [
-        (("run-a",), {}, "two runs or more"),
-        (("run-a", "run-a"), {}, "named twice"),
+        (("run-a",), {}, "two runs or more"), (("run-a", "run-a"), {}, "named twice"),
         (("run-a", "lad"), {}, "is a regression"),
         (("run-a", "positive"), {"step": 0}, "between different labels: 1 and 2, and rest and 1"),
         (("run-a", "untested"), {"step": 0}, "untested has no test data"),
@@ -131,7 +130,7 @@ def test_test_data_that_are_gone(folder, tmp_path):
         (("cv-a", "cv-3"), {}, "the folds of their cross-validations differ"),
         (("run-a", "run-b"), {"step": 9}, "no solution of step 9"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_compared(folder, names, options, why):
     with pytest.raises(UsageError) as refused:
         screenpath.compare_runs([folder / name for name in names], **options)

@@ -189,11 +189,8 @@ def test_what_users_type():
         with pytest.raises(UsageError, match="gamma"):
             parse_gamma(text, 4)
     for bad in (
-        {"name": "tanh"},
-        {"name": "rbf", "gamma": 0.0},
-        {"name": "poly", "degree": 0},
-        {"name": "poly", "coef0": -1.0},
-    ):
+        {"name": "tanh"}, {"name": "rbf", "gamma": 0.0}, {"name": "poly", "degree": 0}, {"name": "poly", "coef0": -1.0},
+    ):  # fmt: skip
         with pytest.raises(UsageError):
             KernelFunction(**bad)
 

@@ -39,11 +39,10 @@ def problem(loss: str, kernel: str, seed: int) -> Problem:
         K, function = rbf_kernel(X, gamma=0.05), KernelFunction("rbf", 0.05)
     one = np.ones(50)
     signs, c, low, high = {
-        "svm": lambda: (np.where(y > 0.0, 1.0, -1.0), one, 0.0 * one, one),
-        "lad": lambda: (one, y, -one, one),
+        "svm": lambda: (np.where(y > 0.0, 1.0, -1.0), one, 0.0 * one, one), "lad": lambda: (one, y, -one, one),
         "quantile": lambda: (one, y, -0.7 * one, 0.3 * one),
         "svr": lambda: (np.repeat([1.0, -1.0], 50), np.append(y, -y) - 0.1, np.zeros(100), np.ones(100)),
-    }[loss]()
+    }[loss]()  # fmt: skip
     rows = GramRows(X, function, signs, 1 << 28, "float64")
     model = LOSSES[loss].model(rows, signs if loss == "svm" else y, None, None, epsilon=0.1, tau=0.3)
     whole = np.tile(K, (2, 2)) if loss == "svr" else K

@@ -63,10 +63,8 @@ def test_dome_against_a_cone_solver(noise):
     center, radius = 0.5 * (1 / lam2 + theta1), 0.5 * np.linalg.norm(1 / lam2 - theta1)
     slack = gap + np.sqrt(2 * gap) * 2 * region.radius
     inside = [
-        cp.norm(theta - center) <= radius,
-        (1 / lam1 - theta1) @ (theta - theta1) <= slack,
-        y @ theta == 0,
-    ]
+        cp.norm(theta - center) <= radius, (1 / lam1 - theta1) @ (theta - theta1) <= slack, y @ theta == 0,
+    ]  # fmt: skip
     for j in range(0, 40, 5):
         best = []
         for sign in (1, -1):

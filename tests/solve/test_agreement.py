@@ -56,13 +56,9 @@ def certified_path(model, rule, solver):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    model=st.sampled_from(MODELS),
-    rule=st.sampled_from(RULES),
-    sparse=st.booleans(),
-    weighted=st.booleans(),
-    shape=st.sampled_from([(12, 3), (40, 6), (15, 30)]),
-    seed=st.integers(0, 10_000),
-)
+    model=st.sampled_from(MODELS), rule=st.sampled_from(RULES), sparse=st.booleans(), weighted=st.booleans(),
+    shape=st.sampled_from([(12, 3), (40, 6), (15, 30)]), seed=st.integers(0, 10_000),
+)  # fmt: skip
 @example(model="lad", rule="none", sparse=False, weighted=True, shape=(40, 6), seed=1190)
 def test_solvers_agree(model, rule, sparse, weighted, shape, seed):
     X, y, weights = random_rows(np.random.default_rng(seed), *shape, model)

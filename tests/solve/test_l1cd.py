@@ -17,11 +17,9 @@ from tests.conftest import two_classes
 from tests.l1_problems import l1_path, l1_svm_model
 
 WAYS = [
-    {"shrinking": False, "working_sets": False, "warm": False},
-    {"shrinking": True, "working_sets": False},
-    {"shrinking": True, "newton": False},
-    {"shrinking": True},
-]
+    {"shrinking": False, "working_sets": False, "warm": False}, {"shrinking": True, "working_sets": False},
+    {"shrinking": True, "newton": False}, {"shrinking": True},
+]  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -173,12 +173,10 @@ def test_a_checkpoint_brings_back_the_same_pair(kind):
 
 
 REFUSED = (
-    ({"solver": SDCA}, "SDCA crawls where"),
-    ({"solver": ACC_SDCA}, "values of `alpha` above 0"),
-    ({"alphas": [0.0, 0.0]}, "the parameter 0 appears twice"),
-    ({"alphas": [0.0, -1.0]}, "positive and finite, or 0"),
+    ({"solver": SDCA}, "SDCA crawls where"), ({"solver": ACC_SDCA}, "values of `alpha` above 0"),
+    ({"alphas": [0.0, 0.0]}, "the parameter 0 appears twice"), ({"alphas": [0.0, -1.0]}, "positive and finite, or 0"),
     ({"betas": [0.0]}, "`alpha` and `beta` are 0: there is no penalty"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("option", "named"), REFUSED)

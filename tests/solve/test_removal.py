@@ -248,10 +248,9 @@ def test_members_are_no_more_than_dimensions_allow(free):
 # -- behind a kernel ---------------------------------------------------------------------------------------------------
 
 KERNELS = {
-    "rbf": lambda G, a, b: np.exp(-0.3 * (a[:, None] + b - 2.0 * G)),
-    "poly": lambda G, a, b: (0.3 * G + 1.0) ** 3,
+    "rbf": lambda G, a, b: np.exp(-0.3 * (a[:, None] + b - 2.0 * G)), "poly": lambda G, a, b: (0.3 * G + 1.0) ** 3,
     "linear": lambda G, a, b: G,
-}
+}  # fmt: skip
 
 
 def behind(kernel, seed, free, weighted, n=40):

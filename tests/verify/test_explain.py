@@ -57,11 +57,10 @@ def test_steps_that_claim_nothing_or_are_not_there(call):  # noqa: F811
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("--explain",), "add --step K"),
-        (("--step", 0), "add --explain"),
+        (("--explain",), "add --step K"), (("--step", 0), "add --explain"),
         (("--explain", "--step", 0, "--format", "json"), "leave out --format"),
     ],
-)
+)  # fmt: skip
 def test_one_step_as_text(words, hint, call):  # noqa: F811
     done = call("verify", "run", *words)
     assert done.code == 2 and f"--explain prints the inequality of one step as text\n  {hint}\n" in done.err

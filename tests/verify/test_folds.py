@@ -85,10 +85,9 @@ def test_tables_and_what_cannot_be_proven(data, tmp_path):
     found = verify_certificate(tmp_path / "r")
     assert found.holds and "bounds.csv: lower, upper" in found.covered
     for more, words in (
-        ({"kernel": "rbf"}, "does not cover `kernel`"),
-        ({"until_turn": True}, "does not cover `until_turn`"),
+        ({"kernel": "rbf"}, "does not cover `kernel`"), ({"until_turn": True}, "does not cover `until_turn`"),
         ({"one_vs_rest": True}, "leave|one_vs_rest"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(UsageError, match=words):
             screenpath.cross_validate("svm", data / "d", out=tmp_path / "s", **{**SVM, **more})
 
@@ -198,11 +197,9 @@ def test_unedited_tables_hold(run):
 @pytest.mark.parametrize("name, column, move, words", [
     ("folds.csv", "score", 0.05, "folds.csv says accuracy"),
     ("folds.csv", "C", 0.05, "folds.csv and certificate differ"),
-    ("folds.csv", "fold", 1, "other steps than the certificates"),
-    ("cv.csv", "C", 1e-6, "another C than the path"),
+    ("folds.csv", "fold", 1, "other steps than the certificates"), ("cv.csv", "C", 1e-6, "another C than the path"),
     ("cv.csv", "mean", 1e-6, "cv.csv has another mean than folds.csv"),
-    ("cv.csv", "se", 1e-6, "cv.csv has another se than folds.csv"),
-    ("cv.csv", "best", 1, "the best step is"),
+    ("cv.csv", "se", 1e-6, "cv.csv has another se than folds.csv"), ("cv.csv", "best", 1, "the best step is"),
     ("cv.csv", "one_se", 1, "the one_se step is"),
     ("steps.csv", "cv_accuracy", 1e-6, "the step table has another cv_accuracy"),
     ("bounds.csv", "lower", 0.3, "the bounds are not proven"),

@@ -185,12 +185,10 @@ def test_no_part_of_a_certificate_unfolds_beyond_its_promise(tmp_path):
     top = json.dumps({**header_text(), "arrays": [["weights", "f8", BIG // 8]]}).encode() + b"\n"
     most = json.dumps({**header_text(n_samples=1 << 60), "arrays": [["weights", "f8", 1 << 60]]}).encode() + b"\n"
     contents = {
-        "header": frame_of(form.HEADER, top, BIG),
-        "step": small + frame_of(form.STEP, line, BIG),
-        "text": frame_of(form.HEADER, b" ", BIG),
-        "step says more": small + frame_of(form.STEP, short, BIG),
+        "header": frame_of(form.HEADER, top, BIG), "step": small + frame_of(form.STEP, line, BIG),
+        "text": frame_of(form.HEADER, b" ", BIG), "step says more": small + frame_of(form.STEP, short, BIG),
         "sizes beyond the machine": frame_of(form.HEADER, most, BIG),
-    }
+    }  # fmt: skip
     for where, content in contents.items():
         assert len(content) < 1 << 21
         (tmp_path / where).mkdir()
@@ -311,9 +309,8 @@ def test_the_step_table_as_parquet_unfolds_to_no_more_than_the_other_one(call, t
         "text": lambda: pa.array(["x" * BIG] * n),
         "texts": lambda: pa.array([letter * (BIG // n) for letter in "xyz"[:n]]),
         "list": lambda: pa.ListArray.from_arrays(pa.array([0] * n + [BIG // 8], pa.int32()), zeros),
-        "fixed": lambda: pa.array([bytes(BIG)] * n, pa.binary(BIG)),
-        "rows": None,
-    }
+        "fixed": lambda: pa.array([bytes(BIG)] * n, pa.binary(BIG)), "rows": None,
+    }  # fmt: skip
     for kind, column in columns.items():
         file = shutil.copytree(tmp_path / "r", tmp_path / kind) / "steps.parquet"
         table = pa.table({name: zeros for name in honest.column_names})

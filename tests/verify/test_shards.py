@@ -85,13 +85,11 @@ def test_a_folder_is_described_by_its_own_record(data, monkeypatch):
     written = (folder / "meta.json").read_text()
     meta = json.loads(written)
     faults = {
-        "rows in format 1": {**meta, "schema_version": 1},
-        "columns in format 2": {**meta, "by": "columns"},
-        "not the data": {**meta, "label_names": ["a", "b"]},
-        "is damaged": {"shards": meta["shards"]},
+        "rows in format 1": {**meta, "schema_version": 1}, "columns in format 2": {**meta, "by": "columns"},
+        "not the data": {**meta, "label_names": ["a", "b"]}, "is damaged": {"shards": meta["shards"]},
         "do not fit": {**meta, "shards": [{**meta["shards"][0], "rows": 1}, *meta["shards"][1:]]},
         "content differs": {**meta, "shards": meta["shards"][:-1]},
-    }
+    }  # fmt: skip
     for words, record in faults.items():
         (folder / "meta.json").write_text(json.dumps(record))
         with pytest.raises(DataError, match=words):

@@ -164,11 +164,8 @@ def test_data_that_has_changed_is_refused(call, data, tmp_path):  # noqa: F811
     call("svm", data, *PLAIN, "--certificate", "-o", "r")
     text = data.read_text()
     for changed in (
-        text.replace("1 1:", "1 1:1", 1),
-        text.replace("\n2 ", "\n1 ", 1),
-        text[: text.rindex("\n2")],
-        "1 x\n",
-    ):
+        text.replace("1 1:", "1 1:1", 1), text.replace("\n2 ", "\n1 ", 1), text[: text.rindex("\n2")], "1 x\n",
+    ):  # fmt: skip
         data.write_text(changed)
         found = call("verify", "r")
         assert found.code == 1 and found.err.startswith("error: ") and "Traceback" not in found.err
@@ -210,11 +207,9 @@ def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # no
 @pytest.mark.parametrize(
     "options, word",
     [
-        (("--one-vs-rest",), "--one-vs-rest"),
-        (("--dtype", "float32"), "float32"),
-        (("-o", "-"), "run folder"),
+        (("--one-vs-rest",), "--one-vs-rest"), (("--dtype", "float32"), "float32"), (("-o", "-"), "run folder"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_checked_is_refused(call, data, options, word):  # noqa: F811
     found = call("svm", data, "--certificate", *options)
     assert found.code == 2 and word in found.err

@@ -37,11 +37,10 @@ def models(storage="dense", intercept="none"):
     weights[::9] = 0.0
     rows = MemoryRows(sp.csr_array(X) if storage == "sparse" else X)
     return {
-        "svm": SVM.model(rows, y, None, intercept),
-        "weighted": SVM.model(rows, y, weights, intercept),
+        "svm": SVM.model(rows, y, None, intercept), "weighted": SVM.model(rows, y, weights, intercept),
         "lad": LAD.model(rows, target, weights, intercept),
         "quantile": QUANTILE.model(rows, target, None, intercept, tau=0.8),
-    }
+    }  # fmt: skip
 
 
 def rule_of(model, text):
@@ -64,9 +63,8 @@ def walked(model, rule="dvi+gap", solver="auto", grid=GRID, **more):
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize(
-    ("intercept", "rule"),
-    [*(("none", rule) for rule in RULES), *(("free", rule) for rule in FREE)],
-)
+    ("intercept", "rule"), [*(("none", rule) for rule in RULES), *(("free", rule) for rule in FREE)],
+)  # fmt: skip
 @pytest.mark.parametrize("name", ["svm", "weighted", "lad", "quantile"])
 def test_point_of_a_stretch_is_that_of_the_loop(name, intercept, rule, storage):
     model = models(storage, intercept)[name]
@@ -195,10 +193,9 @@ def test_stretch_takes_only_what_it_can(monkeypatch):
         (SVM.model(MemoryRows(wide), y[:20], None, "free"), parse_rule("dvi"), make_free_solver("auto")),
         (SVM.model(MemoryRows(X.astype(np.float32)), y), rule, solver),
         (SVM.model(rows, y), parse_rule("ssnsv", chunk=2), solver),
-        (SVM.model(rows, y), parse_rule("heuristic"), solver),
-        (SVM.model(rows, y), parse_rule("sieve"), solver),
+        (SVM.model(rows, y), parse_rule("heuristic"), solver), (SVM.model(rows, y), parse_rule("sieve"), solver),
         (SVM.model(rows, y), rule, make_solver("cd")),
-    ]
+    ]  # fmt: skip
     assert not any(can_compile(*one) for one in refused)
     assert can_compile(SVM.model(MemoryRows(wide), y[:20]), rule, solver)
     monkeypatch.setattr(auto, "LITTLE", wide.nnz - 1)

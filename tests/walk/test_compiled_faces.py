@@ -32,11 +32,9 @@ def model_of(name="svm", n=60, d=640, seed=0):
     weights[::9] = 0.0
     target = G @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
     return {
-        "svm": lambda: SVM.model(rows, y),
-        "weighted": lambda: SVM.model(rows, y, weights),
-        "lad": lambda: LAD.model(rows, target, weights),
-        "quantile": lambda: QUANTILE.model(rows, target, tau=0.8),
-    }[name]()
+        "svm": lambda: SVM.model(rows, y), "weighted": lambda: SVM.model(rows, y, weights),
+        "lad": lambda: LAD.model(rows, target, weights), "quantile": lambda: QUANTILE.model(rows, target, tau=0.8),
+    }[name]()  # fmt: skip
 
 
 def walked(model, rule="dvi+gap", grid=GRID, tol=1e-7, solver=None, **more):

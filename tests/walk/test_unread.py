@@ -166,17 +166,14 @@ def models(n=3000, d=5):
     rows, far = MemoryRows(X), MemoryRows(X[:, :-1] + 0.5)
     few = np.where(rng.random((n, d)) < 0.25, 0.0, X[:, :-1])
     return {
-        "svm": SVM.model(rows, y, None, "none"),
-        "weighted": SVM.model(rows, y, weights, "none"),
+        "svm": SVM.model(rows, y, None, "none"), "weighted": SVM.model(rows, y, weights, "none"),
         "lad": LAD.model(rows, target, weights, "none"),
-        "quantile": QUANTILE.model(rows, target, None, "none", tau=0.8),
-        "free svm": SVM.model(far, y, None, "free"),
-        "free weighted": SVM.model(far, y, weights, "free"),
-        "free lad": LAD.model(far, target, weights, "free"),
+        "quantile": QUANTILE.model(rows, target, None, "none", tau=0.8), "free svm": SVM.model(far, y, None, "free"),
+        "free weighted": SVM.model(far, y, weights, "free"), "free lad": LAD.model(far, target, weights, "free"),
         "free quantile": QUANTILE.model(far, target, None, "free", tau=0.8),
         "sparse svm": SVM.model(MemoryRows(csr_array(few)), y, weights, "none"),
         "free sparse svm": SVM.model(MemoryRows(csr_array(few)), y, weights, "free"),
-    }
+    }  # fmt: skip
 
 
 NAMES = list(models(100))
