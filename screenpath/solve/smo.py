@@ -205,9 +205,9 @@ class Run:
     def epoch(self, target: float, shrinking: bool, newton: bool) -> None:
         """Improve the dual on an active set, then form the rows of the dual variables that have changed."""
         r, alive, signs = self.reduced, self.alive, self.signs
-        known, inside, wrong = kernels.signless_part(alive, signs, self.kinks, self.products, r.lo, r.hi, self.alpha)
+        known, between, wrong = kernels.signless_part(alive, signs, self.kinks, self.products, r.lo, r.hi, self.alpha)
         # Of either side as many as are wrong, and some who may become so.
-        room = (min(wrong, max(WRONG, 2 * inside)) + inside) // 2 + self.besides if shrinking else r.size
+        room = (min(wrong, max(WRONG, 2 * between)) + between) // 2 + self.besides if shrinking else r.size
         chosen = kernels.members(*known, room, r.rows.plan.square, -np.inf, np.inf)
         index = alive[chosen]
         part = ActiveSet(r.rows.square, r.index[index], *known.take(chosen, axis=1))
