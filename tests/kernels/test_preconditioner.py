@@ -304,6 +304,23 @@ def test_systems_are_solved_with_few_products(rows, sparse, left):
     assert touched < (40 if sparse else 200) * 120, touched / 120
 
 
+def test_a_system_is_solved_no_further_than_its_box_allows(rows):
+    """What a step has to leave at its ends comes back into the residual; where there is room, nothing does."""
+    G, parts, seats, M = rows
+    squares, right, d = np.sum(G * G, axis=1), G @ np.sin(np.arange(G.shape[1])), G.shape[1]
+    taken = {}
+    for half in (1e-2, 1e3):
+        step, change, residual = np.empty(120), np.empty(d), right.copy()
+        box, stop = np.outer([-half, half, 0.0], np.ones(120)), preconditioner.Stop(1.0 / squares, 1e-12, 200, 0.0)
+        touched, _ = preconditioner.solve_rows(
+            parts, seats, M, np.full(120, RIDGE), residual, step, change, stop, box, no_direction(d), 0.0
+        )
+        over, left = step - np.clip(step, -half, half), np.sum(residual**2 / squares)
+        assert left <= max(np.sum(over**2 * squares), 1e-12) and over.any() == (half < 1.0)
+        taken[half] = touched
+    assert 0 < taken[1e-2] < 0.5 * taken[1e3]
+
+
 def test_a_system_goes_on_from_the_last_direction(rows):
     """Stopped and gone on with, it takes what it takes at once; begun anew, more."""
     G, parts, seats, M = rows

@@ -28,7 +28,7 @@ from screenpath.kernels.solve.preconditioner import (
 )
 from screenpath.kernels.solve.survey import Survey, nameless, nothing_known, surveyed
 
-SYSTEMS, MORE = 4, 2  # at most, and further ones of a final step
+SYSTEMS, MORE = 8, 2  # at most, and further ones of a final step
 AT = 2  # row of a box that says where the variables are; the others are its ends
 
 

@@ -186,6 +186,19 @@ def gap_of(box, step, t):
 
 
 @kernel(fastmath=SUMS, leaf=True)
+def _beyond(weights, box, step):
+    """Return what ending a step at its box will bring back of the residual, as ``_sized`` measures it, from rows' own
+    products with themselves.
+    """
+    total = 0.0
+    for k in range(step.size):
+        wanted = box[2, k] + step[k]
+        over = wanted - min(max(wanted, box[0, k]), box[1, k])
+        total += over * over / weights[k] if weights[k] > 0.0 else 0.0
+    return total
+
+
+@kernel(fastmath=SUMS, leaf=True)
 def _sized(weights, residual):
     total = 0.0
     for k in range(residual.size):
@@ -213,7 +226,8 @@ def solve_rows(rows, where, M, ridge, residual, step, change, stop, box, along, 
     ``p . image``; 0 if there is none. ``where`` has the n rows of ``G``. ``residual`` is overwritten; ``step``, shape
     (n,), and ``change``, shape (d,), are written: the solution, and ``G' step``. The latter's entries for frequent
     columns follow from the preconditioner: they may be off by more than the rounding of a sum. ``box``, shape (3, n),
-    has ends and values of the dual variables; it is read if ``stop.aim`` is not negative.
+    has ends and values of the dual variables; it is read if ``stop.aim`` is not negative. A system is then solved no
+    further than what a step that must end there will leave of it.
 
     Returns the rows touched, those read in part counting for that part, and ``curve``.
     """
@@ -225,8 +239,11 @@ def solve_rows(rows, where, M, ridge, residual, step, change, stop, box, along, 
     formed = 0
     if curve > 0.0:  # the right-hand side may have what this direction reaches
         _advance(along, curve, step, change, residual)
-    while formed < stop.limit and _sized(weights, residual) > stop.goal:
-        if stop.aim >= 0.0 and gap_of(box, step, residual) <= stop.aim:
+    while formed < stop.limit:
+        left = _sized(weights, residual)
+        if left <= stop.goal or (stop.aim >= 0.0 and gap_of(box, step, residual) <= stop.aim):
+            break
+        if formed > 0 and stop.aim >= 0.0 and left <= _beyond(weights, box, step):
             break
         preconditioned(M, rows, where, residual, z, half, sums, added)
         turn = -inner(z, image) / curve if curve > 0.0 else 0.0
