@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows import newton_system
-from screenpath.problem.reduced import Reduced
 from screenpath.solve.base import Budget
 from screenpath.solve.cd import CoordinateDescent
 from screenpath.solve.newton import Newton
+from tests.solve.test_newton import reduced_problem
 
 BUDGET = Budget(2000, float("inf"))
 
@@ -19,16 +17,7 @@ def problem(n, d, sparse, loss):
     G = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
     lo, hi = (np.zeros(n), np.ones(n)) if loss == "hinge" else (-np.ones(n), np.ones(n))
     c = np.ones(n) if loss == "hinge" else rng.normal(size=n)
-    rows = np.ascontiguousarray(G)
-    if sparse:
-        csr = sp.csr_array(G)
-        rows = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64))
-    zero, alpha = np.zeros(d), np.zeros(n)
-    return Reduced(
-        take=lambda: rows, sparse=sparse, place=None, index=np.arange(n), c=c, lo=lo, hi=hi,
-        norms=np.linalg.norm(G, axis=1), offset=0.0, errors=Errors(1e-12, 1e-14, 0.0, 0.0),
-        start_alpha=alpha, start_sum=zero, start_w=zero, start_margins=np.zeros(n), theta=np.zeros(n),
-    )  # fmt: skip
+    return reduced_problem(G, c, lo, hi, sparse=sparse)
 
 
 @pytest.mark.parametrize("shape", [(24, 3), (10, 30)])  # systems in d, and in the rows between the ends

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
+from screenpath.catalogue.losses import SVM
 from screenpath.errors import DataError
 from screenpath.rows import kernel_functions
 from screenpath.rows.gram import GramRows
@@ -31,7 +31,7 @@ from screenpath.solve import make_solver
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
 from tests.kernel_problems import kernel_svm_model
-from tests.safety.problems import judged
+from tests.safety.problems import judged, regression
 from tests.safety.rational import LOSSES, ExactKernel, faults
 
 RULES = ("none", "dvi+gap", "it", "essnsv", "gap")
@@ -49,12 +49,7 @@ def random_problem(rng):
         model = SVM.model(rows, np.where(rng.random(n) < 0.5, -1.0, 1.0), weights)
     else:
         y = rng.normal(size=n) * (1.0 if rng.random() < 0.5 else 10.0 ** rng.uniform(-reach, reach))
-        build = {
-            "lad": lambda: LAD.model(rows, y, weights),
-            "quantile": lambda: QUANTILE.model(rows, y, weights, tau=rng.uniform(0.05, 0.95)),
-            "svr": lambda: SVR.model(rows, y, weights, epsilon=rng.uniform(0.0, 1.0)),
-        }
-        model = build[kind]()
+        model = regression(rng, kind, rows, y, weights)
     return model, random_grid(rng), f"{kind}, {'csr' if rows.sparse else 'dense'}, size {sizes}"
 
 

@@ -57,13 +57,17 @@ def random_problem(rng):
         model = SVM.model(rows, signs, weights)
     else:
         y = X.astype(float) @ rng.normal(size=X.shape[1]) + rng.standard_t(2, n)
-        build = {
-            "lad": lambda: LAD.model(rows, y, weights),
-            "quantile": lambda: QUANTILE.model(rows, y, weights, tau=rng.uniform(0.05, 0.95)),
-            "svr": lambda: SVR.model(rows, y, weights, epsilon=rng.uniform(0.0, 1.0)),
-        }
-        model = build[kind]()
+        model = regression(rng, kind, rows, y, weights)
     return model, f"{kind}, {storage}, weights {weighting}, {shape}"
+
+
+def regression(rng, kind: str, rows, y, weights):
+    """Return a model of targets; its level or its tube is drawn."""
+    return {
+        "lad": lambda: LAD.model(rows, y, weights),
+        "quantile": lambda: QUANTILE.model(rows, y, weights, tau=rng.uniform(0.05, 0.95)),
+        "svr": lambda: SVR.model(rows, y, weights, epsilon=rng.uniform(0.0, 1.0)),
+    }[kind]()
 
 
 def random_scale(rng, model) -> float:

@@ -145,6 +145,16 @@ def test_a_true_certificate_of_another_problem_is_refused(folders, tmp_path, giv
     assert any(what in fault for _, fault in verify_certificate(tmp_path / "r").faults)
 
 
+def watched(record, header, source) -> Problem:
+    """Return the facts of a problem that has seen both passes over its data, and found no fault."""
+    problem = Problem(record, header)
+    problem.watch(source)
+    for indices in (True, False):
+        assert sum(block.labels.size for block in source.passed(indices=indices)) == source.n
+    assert problem.faults() == []
+    return problem
+
+
 @pytest.mark.parametrize("name", ["scale", "shift"])
 @pytest.mark.parametrize("k", [0, 1, 8])
 def test_scale_and_shift_are_those_of_the_data(folders, name, k):
@@ -152,11 +162,7 @@ def test_scale_and_shift_are_those_of_the_data(folders, name, k):
     header, _ = read_certificate(folders[k] / NAME)
     record = json.loads((folders[k] / "run.json").read_text())
     source = open_data(record["data"]["path"], header, 7)
-    problem = Problem(record, header)
-    problem.watch(source)
-    for indices in (True, False):
-        assert sum(block.labels.size for block in source.passed(indices=indices)) == source.n
-    assert problem.faults() == []
+    problem = watched(record, header, source)
     for change in (1e-9, -1e-12):
         problem.header = {**header, name: header[name] * (1.0 + change)}
         (fault,) = problem.faults()
@@ -261,11 +267,7 @@ def test_weights_are_those_of_data_and_options_to_their_last_digits(folders, tmp
         assert abs(Fraction(got) / (w * factor[label]) - 1) <= 4 * Fraction(1, 2**53)
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     source = open_data(data, header, 7)
-    problem = Problem(record, header)
-    problem.watch(source)
-    for indices in (True, False):
-        assert sum(block.labels.size for block in source.passed(indices=indices)) == source.n
-    assert problem.faults() == []
+    problem = watched(record, header, source)
     for change in (2e-15, -2e-15) if weights == "balanced" else (2.0**-52, -(2.0**-52)):
         moved = header["weights"].copy()
         moved[-1] *= 1.0 + change
