@@ -42,7 +42,8 @@ def behind_kernel(spec: Spec) -> Spec:
 
 def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
     """Return a box model with the intercept of the options, behind their kernel if there is one; refuse what only one
-    of linear models and kernels has."""
+    of linear models and kernels has.
+    """
     kernel = options["kernel"]
     given = [name for name in DEFAULTS if options[name] is not None]
     if kernel is None and given:

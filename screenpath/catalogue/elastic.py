@@ -69,8 +69,10 @@ def _grouped(views, codes, classes: int, weights, options: dict):
 
 
 def signs_of(options: dict, d: int):
-    """Return the signs that the options ask for of ``d`` weights, int8; a penalised intercept may have any. Those of
-    ``signs`` are an array of the features that have a column."""
+    """Return the signs that the options ask for of ``d`` weights, int8; a penalised intercept may have any.
+
+    Those of ``signs`` are an array of the features that have a column.
+    """
     import numpy as np
 
     given, features = options.get("signs"), d - (options.get("bias", 0.0) != 0.0)

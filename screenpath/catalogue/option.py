@@ -209,8 +209,10 @@ def number(name: str, default: float, valid: Callable, demand: str, help: str, h
 
 
 def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
-    """Return the checked value of every option by name: the given one, or the default. A TypeError names unknown
-    options, a :class:`UsageError` invalid values."""
+    """Return the checked value of every option by name: the given one, or the default.
+
+    A TypeError names unknown options, a :class:`UsageError` invalid values.
+    """
     known = {one.name: one for one in options}
     for name in given:
         if name not in known:

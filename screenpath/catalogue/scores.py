@@ -32,9 +32,11 @@ def pairs_of(labels: int | list) -> list[tuple]:
 
 
 def votes(forms: np.ndarray) -> np.ndarray:
-    """Return how many pairs decide for each class, shape (m, classes), by the forms of :func:`pairs_of`, (m, pairs). A
-    form above 0 is a vote for the first of its pair, any other for the second, as in LIBSVM's ``svm_predict_values``;
-    of equally many votes the first class has the most (``argmax``)."""
+    """Return how many pairs decide for each class, shape (m, classes), by the forms of :func:`pairs_of`, (m, pairs).
+
+    A form above 0 is a vote for the first of its pair, any other for the second, as in LIBSVM's ``svm_predict_values``;
+    of equally many votes the first class has the most (``argmax``).
+    """
     pairs = np.array(pairs_of(round((1.0 + math.sqrt(1.0 + 8.0 * forms.shape[1])) / 2.0)))
     found = np.zeros((forms.shape[0], pairs[-1, 1] + 1))
     np.add.at(found, (np.arange(len(forms))[:, None], np.where(forms > 0.0, *pairs.T)), 1.0)
@@ -82,9 +84,11 @@ RESOLUTION = 1e-4
 
 
 def tied(products) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Group the linear forms, shape (m,), that differ by less than their accuracy, so that noise is no order. Returns
-    the group of each, the lowest and the highest form of each group, ascending, and the accuracy,
-    ``RESOLUTION * max(1, median |form|)``. No group is wider: a longer chain of near forms is cut into such widths."""
+    """Group the linear forms, shape (m,), that differ by less than their accuracy, so that noise is no order.
+
+    Returns the group of each, the lowest and the highest form of each group, ascending, and the accuracy,
+    ``RESOLUTION * max(1, median |form|)``. No group is wider: a longer chain of near forms is cut into such widths.
+    """
     forms, at = np.unique(products, return_inverse=True)
     width = RESOLUTION * max(1.0, float(np.median(np.abs(forms))))
     chain = np.append(True, np.diff(forms) > width)
@@ -95,7 +99,8 @@ def tied(products) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
 
 def auc(products, targets, weights=None) -> float:
     """Return the area under the ROC curve: the share, by weight, of pairs of a +1 and a -1 row in which the +1 row has
-    the larger linear form, ties (see :func:`tied`) counting half. nan if all targets are of one class."""
+    the larger linear form, ties (see :func:`tied`) counting half. nan if all targets are of one class.
+    """
     positive, weights = np.asarray(targets) > 0.0, np.ones(len(products)) if weights is None else weights
     level = tied(products)[0]
     high, low = (np.bincount(level[side], weights[side], level.max() + 1) for side in (positive, ~positive))
@@ -197,9 +202,11 @@ def choose_score(name: str | None, spec, task: str, classes: int = 2, tau: float
 
 
 def baseline(score: Score, trained, targets, weights=(None, None)) -> float | None:
-    """Return the score on ``targets`` of the constant that suits the targets ``trained`` best. It is their most
-    frequent label, their mean, or their quantile of the score's level. ``weights`` are those of both. None for R^2,
-    which is a comparison with a constant itself."""
+    """Return the score on ``targets`` of the constant that suits the targets ``trained`` best.
+
+    It is their most frequent label, their mean, or their quantile of the score's level. ``weights`` are those of both.
+    None for R^2, which is a comparison with a constant itself.
+    """
     learned, scored = weights
     if score.name == "r2":
         return None
@@ -245,9 +252,11 @@ class Choice:
 
 
 def choose(scores, higher: bool) -> Choice:
-    """Choose a step; the first in the order of the walk is the most regularised. C increases along its paths, lambda
-    decreases; on a grid of (alpha, beta) the larger beta, then the larger alpha, counts as more regularised.
-    ``scores``, shape (folds, steps), are nan if a fold did not reach the step."""
+    """Choose a step; the first in the order of the walk is the most regularised.
+
+    C increases along its paths, lambda decreases; on a grid of (alpha, beta) the larger beta, then the larger alpha,
+    counts as more regularised. ``scores``, shape (folds, steps), are nan if a fold did not reach the step.
+    """
     mean, se = averaged(scores)
     if not np.isfinite(mean).any():
         raise ResourceError("no grid point has a score in all folds", "use a smaller grid")
@@ -264,9 +273,11 @@ def averaged(scores) -> tuple[np.ndarray, np.ndarray]:
 
 
 def optimism(scores, best: int, higher: bool) -> float | None:
-    """Return by how much the mean score of the best step is expected to promise too much, because it was chosen. It is
-    the mean over the folds of how much better each fold's own best step is there than the chosen one (Tibshirani and
-    Tibshirani 2009). None where a fold has not reached all steps, or is the only one."""
+    """Return by how much the mean score of the best step is expected to promise too much, because it was chosen.
+
+    It is the mean over the folds of how much better each fold's own best step is there than the chosen one (Tibshirani
+    and Tibshirani 2009). None where a fold has not reached all steps, or is the only one.
+    """
     loss = np.asarray(scores, dtype=np.float64) * (-1.0 if higher else 1.0)
     return float(np.mean(loss[:, best] - loss.min(axis=1))) if len(loss) > 1 and np.isfinite(loss).all() else None
 
@@ -314,9 +325,11 @@ class Threshold:
 
 
 def threshold(products, targets, weights, constraint: str) -> Threshold | None:
-    """Return the threshold that keeps a ``constraint``, such as ``recall=0.9``; None if none does. Of those that do it
-    has the highest precision, or, under a constraint on precision or specificity, the highest recall; of equal ones the
-    lowest. It lies midway between neighbouring groups of tied linear forms, see :func:`tied`."""
+    """Return the threshold that keeps a ``constraint``, such as ``recall=0.9``; None if none does.
+
+    Of those that do it has the highest precision, or, under a constraint on precision or specificity, the highest
+    recall; of equal ones the lowest. It lies midway between neighbouring groups of tied linear forms, see :func:`tied`.
+    """
     name, _, least = constraint.partition("=")
     weights, positive = np.ones(len(products)) if weights is None else weights, np.asarray(targets) > 0.0
     level, lowest, highest, width = tied(products)
@@ -402,8 +415,10 @@ def probability(products, slope: float, offset: float) -> np.ndarray:
 
 
 def at_boundary(grid: list[dict], best: int) -> str | None:
-    """Return which parameter of the best step is at an end of its values, in words; None for an inner one. ``grid`` has
-    the parameters of every step; of two, the first varies within the rows of the second."""
+    """Return which parameter of the best step is at an end of its values, in words; None for an inner one.
+
+    ``grid`` has the parameters of every step; of two, the first varies within the rows of the second.
+    """
     names = list(grid[0])
     said = []
     for rank, name in enumerate(names):

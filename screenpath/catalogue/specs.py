@@ -182,8 +182,10 @@ SPECS = {
 
 
 def spec_of(model: str, penalty: str | None = None) -> Spec:
-    """Return the model of that name, with an L1 part of the ``penalty`` the one that has such a part. An unknown name
-    is a :class:`UsageError` that lists the models."""
+    """Return the model of that name, with an L1 part of the ``penalty`` the one that has such a part.
+
+    An unknown name is a :class:`UsageError` that lists the models.
+    """
     if model not in list(SPECS):  # other types may have no hash
         raise UsageError(f"there is no model '{model}'", f"use one of {', '.join(SPECS)}")
     return SPECS[f"sparse-{model}" if model in losses.LOSSES and penalty in o.PENALTY.choices[1:] else model]

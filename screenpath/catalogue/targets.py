@@ -47,7 +47,8 @@ def sign_targets(y, options, known=None):
 
 def class_targets(y, options, known=None):
     """Return signs and their map for two labels or ``--positive``, else class numbers and the list of labels: sorted,
-    or for ``one_vs_one`` in the order in which they appear, as LIBSVM numbers them."""
+    or for ``one_vs_one`` in the order in which they appear, as LIBSVM numbers them.
+    """
     if known is not None and "classes" not in known:
         return sign_targets(y, options, known)
     found, first = np.unique(y, return_index=True)
@@ -116,8 +117,10 @@ def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndar
 
 
 def _balanced(labels: list, codes, counts: list, sample_weight) -> dict:
-    """Return class weights that balance the classes, each rounded once. ``counts`` are numbers of samples; a label
-    whose samples all have weight 0 is not in the data."""
+    """Return class weights that balance the classes, each rounded once.
+
+    ``counts`` are numbers of samples; a label whose samples all have weight 0 is not in the data.
+    """
     if sample_weight is not None:
         counts = [_total(sample_weight[codes == k]) for k in range(len(labels))]
     there = {label: Fraction(count) for label, count in zip(labels, counts, strict=True) if count > 0}

@@ -21,8 +21,10 @@ GARBAGE = 200_000
 
 
 def main(arguments=None) -> None:
-    """Run the command line, ``sys.argv[1:]`` by default, as a process of its own, and exit with its code. Commands are
-    imported when called, so that ``--help`` stays quick."""
+    """Run the command line, ``sys.argv[1:]`` by default, as a process of its own, and exit with its code.
+
+    Commands are imported when called, so that ``--help`` stays quick.
+    """
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a process in the background may not
     if listens:
         signal.signal(signal.SIGINT, _interrupted)
@@ -45,8 +47,10 @@ def main(arguments=None) -> None:
 
 
 def _open_closed() -> None:
-    """Replace closed standard streams (``>&-``), so that no other file gets their numbers. Reading from them, or
-    writing to stdout, fails as with any closed file. Messages may get lost."""
+    """Replace closed standard streams (``>&-``), so that no other file gets their numbers.
+
+    Reading from them, or writing to stdout, fails as with any closed file. Messages may get lost.
+    """
     for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))

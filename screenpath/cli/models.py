@@ -62,8 +62,10 @@ def resolve(name: str, options: dict) -> tuple:
 
 
 def run_job(spec: Spec, options: dict, kind=None) -> int:
-    """Compute a path by a session (or another ``kind`` of it), write it, and return the exit code. That is 0 if every
-    step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by signal n."""
+    """Compute a path by a session (or another ``kind`` of it), write it, and return the exit code.
+
+    That is 0 if every step is certified (and safe, with ``--audit``), 3 if not, 128 + n when stopped by signal n.
+    """
     from screenpath.cli.signals import Signals
     from screenpath.data.safe.memory import MemoryLimit
     from screenpath.engine.interrupts import Stopped
@@ -86,7 +88,9 @@ def run_job(spec: Spec, options: dict, kind=None) -> int:
 
 class ByModel(Suggesting):
     """One command per model, which ``make`` makes of the model's options when used; ``line`` is that of the list.
-    ``extra`` are options that an example needs besides the data."""
+
+    ``extra`` are options that an example needs besides the data.
+    """
 
     def __init__(self, *arguments, make, line: str, models=tuple(SPECS), extra: str = "", **more):
         super().__init__(*arguments, **more)

@@ -44,9 +44,11 @@ def importing(frame) -> bool:
 
 
 def calling_back(frame) -> bool:
-    """Tell whether LLVM is being called at a frame, or compiled code waits there for the class of its return value. An
-    exception between a call of LLVM and the record that an object belongs to LLVM would free it twice; compiled code
-    does not check whether there is a class."""
+    """Tell whether LLVM is being called at a frame, or compiled code waits there for the class of its return value.
+
+    An exception between a call of LLVM and the record that an object belongs to LLVM would free it twice; compiled code
+    does not check whether there is a class.
+    """
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name.startswith(LLVM) or name == CLASSES:

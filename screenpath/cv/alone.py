@@ -33,7 +33,9 @@ def whole_fold(n: int) -> list[Split]:
 
 def without_each(task, model, certificate) -> tuple[np.ndarray, dict]:
     """Return what each row is predicted to be by the model of the others, shape (n,), and cells of the fold's table.
-    Where only labels count (accuracy alone, nothing kept), a bound may stand for a value."""
+
+    Where only labels count (accuracy alone, nothing kept), a bound may stand for a value.
+    """
     from screenpath.engine.leave_out import say_cost  # other runs start up without it
     from screenpath.kernels.compilation import ensure_compiled
     from screenpath.solve.polish import polished
@@ -56,8 +58,10 @@ def without_each(task, model, certificate) -> tuple[np.ndarray, dict]:
 
 
 def row_scores(score: Score, products: list, targets, weights=None) -> np.ndarray:
-    """Return the score of each row at each step, shape (n, steps), for means and standard errors over rows. With
-    weights the mean over rows is the weighted mean, and rows deviate from it by their share of the weight."""
+    """Return the score of each row at each step, shape (n, steps), for means and standard errors over rows.
+
+    With weights the mean over rows is the weighted mean, and rows deviate from it by their share of the weight.
+    """
     parts = np.column_stack([of_rows(score, one, targets) for one in products])
     if weights is None:
         return parts

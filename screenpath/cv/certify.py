@@ -99,8 +99,10 @@ class HeldOut:
 
 
 def whole_weights(weights) -> np.ndarray:
-    """Return weights as whole numbers in the same proportion, exactly: floating-point numbers are fractions. They are
-    int64 where their sum fits, else Python's own integers."""
+    """Return weights as whole numbers in the same proportion, exactly: floating-point numbers are fractions.
+
+    They are int64 where their sum fits, else Python's own integers.
+    """
     weights = np.asarray(weights, dtype=np.float64)
     if np.all(weights == np.floor(weights)) and weights.sum() < LARGEST:  # as most are
         return weights.astype(np.int64) // max(np.gcd.reduce(weights.astype(np.int64)), 1)
@@ -114,8 +116,10 @@ def whole_weights(weights) -> np.ndarray:
 
 def certified_line(certificate, X, products, fold: HeldOut, model=None) -> Line | FreeLine:
     """Return the line of a certificate of the box model, or of the kernel model, whose ``w`` is that of its dual point.
-    ``X`` are the prepared held-out rows of the fold, shape (m, d), or HeldOutRows; ``products``, shape (m,), is
-    ``X w``; and ``model`` is that of the certificate where this has a free intercept."""
+
+    ``X`` are the prepared held-out rows of the fold, shape (m, d), or HeldOutRows; ``products``, shape (m,), is ``X
+    w``; and ``model`` is that of the certificate where this has a free intercept.
+    """
     if certificate.intercept is not None:
         return free_line(certificate, model, X, products, fold)
     C, w, xi = certificate.C, certificate.point.vector, certificate.xi
@@ -153,7 +157,9 @@ def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple
 
 def heaviest(starts, ends, weights) -> tuple[int, float]:
     """Return the largest total weight of closed intervals with a point in common, and the middle of such points.
-    ``starts <= ends`` and ``weights`` (int or object) have the shape (m,); the intervals lie within [0, 1]."""
+
+    ``starts <= ends`` and ``weights`` (int or object) have the shape (m,); the intervals lie within [0, 1].
+    """
     if starts.size == 0:
         return 0, 0.5
     by_start, by_end = np.argsort(starts, kind="stable"), np.argsort(ends, kind="stable")
@@ -307,9 +313,11 @@ class FreeLine(RangeLevers):
 
 
 def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
-    """Return the line of a certificate with a free intercept, of ``model`` on the training part. ``X`` are the prepared
-    held-out rows, shape (m, d + 1), or HeldOutRows; behind those of a linear model stands the constant of the
-    intercept. ``products``, shape (m,), are their linear forms, intercept included."""
+    """Return the line of a certificate with a free intercept, of ``model`` on the training part.
+
+    ``X`` are the prepared held-out rows, shape (m, d + 1), or HeldOutRows; behind those of a linear model stands the
+    constant of the intercept. ``products``, shape (m,), are their linear forms, intercept included.
+    """
     C, point = certificate.C, certificate.point
     wrong = fold.weight((products > 0.0) != (fold.signs > 0.0))
     ready = pair_levers(certificate, model, AHEAD * C)

@@ -33,9 +33,11 @@ def patience(points: int) -> int:
 
 
 def turned(choice: Choice, higher: bool) -> bool:
-    """Tell whether the mean score has turned before the end of the grid, which all folds have reached. It has where
-    ``patience`` points follow the best, or where each of the last ``LEAST`` means is more than one standard error worse
-    than the best. Means that are all equal have not begun to move."""
+    """Tell whether the mean score has turned before the end of the grid, which all folds have reached.
+
+    It has where ``patience`` points follow the best, or where each of the last ``LEAST`` means is more than one
+    standard error worse than the best. Means that are all equal have not begun to move.
+    """
     last = choice.mean.size - 1
     if np.all(choice.mean == choice.mean[0]):
         return False
@@ -92,8 +94,10 @@ def refine(certified: ErrorBounds, target: float, budget: int, tol: float, solve
 
 
 def new_points(certified: ErrorBounds, target: float, limit: int) -> list[float]:
-    """Return new values of C, increasing: one in each of the weakest segments, ``limit`` at most. It is the point where
-    the bound is weakest, kept off the ends of its segment by a quarter of its width in log C."""
+    """Return new values of C, increasing: one in each of the weakest segments, ``limit`` at most.
+
+    It is the point where the bound is weakest, kept off the ends of its segment by a quarter of its width in log C.
+    """
     found: list[float] = []
     for segment in certified.weak(target):
         ratio = segment.high / segment.low
@@ -123,8 +127,10 @@ def turn_line(growth: dict) -> tuple[str, str]:
 
 
 def further_scores(rows: Sequence[Mapping], first: np.ndarray, columns) -> dict[str, tuple]:
-    """Return mean and standard error of further scores by their column. ``rows`` are those of folds.csv, ``first``,
-    shape (folds, steps), are the scores that choose, in the same order."""
+    """Return mean and standard error of further scores by their column.
+
+    ``rows`` are those of folds.csv, ``first``, shape (folds, steps), are the scores that choose, in the same order.
+    """
     there, found = np.isfinite(first), {}
     for name in columns:
         scores = np.full(first.shape, np.nan)
@@ -135,7 +141,9 @@ def further_scores(rows: Sequence[Mapping], first: np.ndarray, columns) -> dict[
 
 def scores_text(parameters: list, choice: Choice, n_folds: int, further: Mapping[str, tuple]) -> str:
     """Return cv.csv: mean, standard error and choice at each grid point; ``parameters`` has a dict for each.
-    ``further`` are mean and standard error of further scores by name."""
+
+    ``further`` are mean and standard error of further scores by name.
+    """
     scored = np.where(np.isfinite(choice.mean), n_folds, 0)
     chosen = [(int(k == choice.best), int(k == choice.one_se)) for k in range(len(parameters))]
     more = np.array([one for pair in further.values() for one in pair]).reshape(-1, len(parameters)).T
@@ -211,8 +219,10 @@ def held_out(record: dict) -> str:
 
 
 def cv_baseline(record: dict, column: str | None = None) -> float | None:
-    """Return the mean over the folds of the score without any feature, from cv.json; None for R^2. ``column`` is that
-    of a further score."""
+    """Return the mean over the folds of the score without any feature, from cv.json; None for R^2.
+
+    ``column`` is that of a further score.
+    """
     values = record.get("further", {}).get(column, record.get("baselines"))
     return sum(values) / len(values) if values else None
 

@@ -54,9 +54,11 @@ def digest_of(splits: list[Split]) -> str:
 
 
 def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Split]:
-    """Draw ``repeats`` partitions of the samples into ``k`` folds; the folds of the first repeat come first. The folds
-    depend on seed, ``n``, ``k`` and labels alone. With labels, ``classes`` of shape (n,), each fold gets each class in
-    the same proportion, to one sample; without, sizes differ by at most one."""
+    """Draw ``repeats`` partitions of the samples into ``k`` folds; the folds of the first repeat come first.
+
+    The folds depend on seed, ``n``, ``k`` and labels alone. With labels, ``classes`` of shape (n,), each fold gets each
+    class in the same proportion, to one sample; without, sizes differ by at most one.
+    """
     splits: list[Split] = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
@@ -109,7 +111,9 @@ def check_count(n: int, k: int, stratified: bool = False) -> None:
 
 def check_counts(classes, k: int, name=label_text, alone: bool = False) -> None:
     """Refuse more folds than the rarest class has samples; ``name(value) -> str`` is the class as in the file.
-    ``alone`` tells a model of two labels whose rows can be left out one at a time."""
+
+    ``alone`` tells a model of two labels whose rows can be left out one at a time.
+    """
     values, counts = np.unique(classes, return_counts=True)
     rare = int(counts.argmin())
     if counts[rare] >= k:
@@ -134,7 +138,9 @@ def check_weights(weights, splits: list[Split]) -> None:
 
 def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None, advice=FEWER) -> None:
     """Refuse training parts that lack a class, and ``everywhere`` held-out parts too; weight 0 does not count.
-    ``name(value) -> str`` is the class as in the file; ``advice`` may name the ``{count}`` of samples of the class."""
+
+    ``name(value) -> str`` is the class as in the file; ``advice`` may name the ``{count}`` of samples of the class.
+    """
     n = len(classes)
     there = np.ones(n, dtype=bool) if weights is None else weights > 0.0
     values, counts = np.unique(classes[there], return_counts=True)

@@ -65,9 +65,11 @@ class Task:
 def fold_path(
     samples: Samples, task: Task, split: Split, grid, tol: float, file=None, begun: FoldPath | None = None
 ) -> FoldPath:
-    """Train on one part over the whole grid and score every step on the other, until the deadline. ``file``, a
-    FoldFile, stores the fold as it proceeds; a path that it holds is continued. Where there is none, ``begun`` may be
-    the path over the first points of the grid. ``tol`` is the relative gap on the training part."""
+    """Train on one part over the whole grid and score every step on the other, until the deadline.
+
+    ``file``, a FoldFile, stores the fold as it proceeds; a path that it holds is continued. Where there is none,
+    ``begun`` may be the path over the first points of the grid. ``tol`` is the relative gap on the training part.
+    """
     limit = in_force()
     saved = (file and file.load()) or begun
     o, spec = task.options, task.spec
@@ -221,8 +223,10 @@ def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: 
 
 
 class Processes:
-    """Worker processes for folds: started when there is work for two, and kept until the context ends. The samples are
-    written to a temporary folder once; all processes map them."""
+    """Worker processes for folds: started when there is work for two, and kept until the context ends.
+
+    The samples are written to a temporary folder once; all processes map them.
+    """
 
     def __init__(self, samples: Samples, task: Task, jobs: int):
         self.samples, self.task, self.jobs = samples, task, jobs

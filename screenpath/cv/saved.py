@@ -70,9 +70,12 @@ class FoldPath:
 
 
 class FoldFile:
-    """File of one fold over one grid, in the folder of this grid; a finer one has a folder of its own. ``run`` is the
-    key of data and options (``store.folder.run_key``), ``width`` the entries of a line's centre, where the file is to
-    have lines. If the grid ``grows``, points may follow after it: then the reference of the next one is kept."""
+    """File of one fold over one grid, in the folder of this grid; a finer one has a folder of its own.
+
+    ``run`` is the key of data and options (``store.folder.run_key``), ``width`` the entries of a line's centre, where
+    the file is to have lines. If the grid ``grows``, points may follow after it: then the reference of the next one is
+    kept.
+    """
 
     def __init__(
         self, folder: Path, split: Split, grid, tol: float, run: str = "", width: int | None = None,
@@ -183,8 +186,10 @@ def _arrays(held_out: HeldOut) -> dict:
 
 
 def _held_out(content: dict, counts: list, size: int, points: list, width: int | None) -> HeldOut | None:
-    """Undo :func:`_arrays`, removing its arrays from ``content``; ``counts`` are weights of samples, errors of lines. A
-    ValueError unless it has ``size`` held-out samples and the values of C ``points``."""
+    """Undo :func:`_arrays`, removing its arrays from ``content``; ``counts`` are weights of samples, errors of lines.
+
+    A ValueError unless it has ``size`` held-out samples and the values of C ``points``.
+    """
     if "signs" not in content:
         return None
     signs, norms = states.vector(content, "signs", size, -1.0, 1.0), states.vector(content, "norms", size, 0.0)

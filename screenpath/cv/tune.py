@@ -77,8 +77,10 @@ def tried(gamma: float, paths: list, folds: int, higher: bool, certify: bool, kn
 
 
 def walk(session) -> list:
-    """Walk the folds of a session with each gamma, take the best one for all data, too, and return its folds. Where the
-    time is up first, the folds so far are returned without rows: there is nothing to choose from."""
+    """Walk the folds of a session with each gamma, take the best one for all data, too, and return its folds.
+
+    Where the time is up first, the folds so far are returned without rows: there is nothing to choose from.
+    """
     task, every, best, kept = session.task, [], None, None
     total = len(session.gammas) * len(session.splits)
     with session.console.busy(f"cv {session.spec.name}", unit="folds", total=total):
@@ -101,7 +103,9 @@ def walk(session) -> list:
 
 def _walk_one(session, gamma: float, known: float) -> tuple[Tried | None, list]:
     """Walk as many folds as it takes to know whether the gamma of the session's task may beat the ``known`` mean loss.
-    Return what they say, None where the time was up, and their paths."""
+
+    Return what they say, None where the time was up, and their paths.
+    """
     o, splits, grid = session.options, session.splits, session.grid
     folder, folds, found = session.next_round(), [], None
     batch = len(splits) if o["scheduler"] else o["jobs"]

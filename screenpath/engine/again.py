@@ -24,8 +24,10 @@ COLUMNS = ("fold_column", "group_column")  # of a cross-validation's table, whic
 
 @contextlib.contextmanager
 def problem_again(run: Run, path: str | tuple, **changed):
-    """Yield declared model, options and data of a run; ``path`` has its training data, ``changed`` are options. A
-    :class:`DataError` if weights are lost or others, or if the data change meanwhile."""
+    """Yield declared model, options and data of a run; ``path`` has its training data, ``changed`` are options.
+
+    A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
+    """
     declared, followed = SPECS[run.model], run.parameters[0]
     if f"{followed}_list" in {one.name for one in declared.options} - {"c_list"}:
         raise UsageError(f"{run.path} is a path over {followed}, which is not solved again", "use a path over C")

@@ -94,9 +94,11 @@ class CertifiedModel:
 
 
 class Asked:
-    """A problem: data, model, and the solution found here. ``given`` has the options of the model's path and ``data``;
-    ``C`` in place of its grid, None where ``alpha`` and ``beta`` are given. ``penalty``, l2 or l1, is that of a squared
-    hinge whose losses are multiplied by ``C``."""
+    """A problem: data, model, and the solution found here.
+
+    ``given`` has the options of the model's path and ``data``; ``C`` in place of its grid, None where ``alpha`` and
+    ``beta`` are given. ``penalty``, l2 or l1, is that of a squared hinge whose losses are multiplied by ``C``.
+    """
 
     def __init__(self, name: str, given: dict, penalty: str | None = None):
         data, C = given.pop("data"), given.pop("C")
@@ -204,8 +206,10 @@ class Asked:
         return found, moved
 
     def ends(self, certificate) -> tuple[float, float]:
-        """Return bounds of the objective of a pair's primal point. That of a squared hinge is known as one of a
-        smoothed hinge, which is less where it is above the value at 0."""
+        """Return bounds of the objective of a pair's primal point.
+
+        That of a squared hinge is known as one of a smoothed hinge, which is less where it is above the value at 0.
+        """
         row, w = self.row, getattr(certificate, "w", np.empty(0))
         if not (self.sparse and row.squared and certificate.highest > row.null_loss):
             return certificate.primal - certificate.primal_error, certificate.highest

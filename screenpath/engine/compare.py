@@ -79,7 +79,8 @@ class Variant:
 
     def walk(self, path: Path) -> list:
         """Walk the path, measure it (``total_s`` and ``cpu_s`` from the same beginning to the same end), return the
-        grid; see :data:`screenpath.engine.studies.COLUMNS`."""
+        grid; see :data:`screenpath.engine.studies.COLUMNS`.
+        """
         solves, began, since = _watched(path.solver), clock(), processor_clock()
         found = []
         for step, _ in path.walk():
@@ -195,15 +196,19 @@ def _texts(rows, columns: list) -> list:
 
 def audited(path: Path, contradicted: Callable, known: dict) -> int | None:
     """Return the number of unsafe decisions of a path; None if the audit failed at a step and found none elsewhere.
-    ``known`` has solutions by parameter, of the audits before; this one's are added."""
+
+    ``known`` has solutions by parameter, of the audits before; this one's are added.
+    """
     limits = replace(path.limits, audit=Audit(path.solver, path.limits, contradicted, known))
     return added([step.extras["unsafe"] for step, _ in replace(path, limits=limits).walk()])
 
 
 def attack(spec, options: dict, rules: dict[str, Callable], count: int) -> list[dict]:
     """Attack each rule (``make() -> screening``) on ``count`` random problems of a model, drawn by the ``seed``.
+
     Returns a row for each rule: its checks (one reference, one parameter each), its decisions, how many are unsafe, on
-    how many problems, and the number of the first such problem (None: no decision is unsafe)."""
+    how many problems, and the number of the first such problem (None: no decision is unsafe).
+    """
     names = "checks", "decisions", "unsafe", "unsafe_problems"
     rows: list[dict[str, Any]] = [
         {"rule": rule, "problems": count, **dict.fromkeys(names, 0), "first_unsafe": None} for rule in rules

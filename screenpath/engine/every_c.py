@@ -224,8 +224,10 @@ class EveryValue(Every):
 
 
 def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> EveryC | EveryValue:
-    """Leave out each row of the training data in turn, at every C between the steps of a run. The steps are solved
-    again, to the accuracy that rounding allows. ``tell`` hears of a long wait."""
+    """Leave out each row of the training data in turn, at every C between the steps of a run.
+
+    The steps are solved again, to the accuracy that rounding allows. ``tell`` hears of a long wait.
+    """
     check_left_out(run)
     if run.kernel:
         raise UsageError(f"{run.path} has a kernel: every C is for linear runs", "use its steps: `steps=all`")

@@ -51,8 +51,10 @@ def where(row: dict, names) -> str:
 
 
 def best_lines(session) -> list[tuple[str, str]]:
-    """Return the lines of the closing table about the test data: the best step, or that chosen by cross-validation. The
-    score of the latter is not optimistic: the choice did not use the test data."""
+    """Return the lines of the closing table about the test data: the best step, or that chosen by cross-validation.
+
+    The score of the latter is not optimistic: the choice did not use the test data.
+    """
     what, row = "best on test data", None
     if not session.cross_validated:
         row = best_tested(session)

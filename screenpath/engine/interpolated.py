@@ -16,8 +16,10 @@ from screenpath.walk.step import SKIPPED
 @dataclass(frozen=True, repr=False)
 class Interpolated:
     """The model of a path at one ``C``, or level: without a solve, and without the data. Its weights are means of two.
+
     ``gap`` and ``rel_gap`` are upper bounds of the gap of these weights on the full data, rounding counted, and of the
-    gap over the primal value (:mod:`screenpath.problem.between` has the formula)."""
+    gap over the primal value (:mod:`screenpath.problem.between` has the formula).
+    """
 
     path: Any  # Result
     C: float  # or the level: tau, epsilon

@@ -18,9 +18,11 @@ class Stopped(BaseException):
 
 
 class Interrupts:
-    """Turns the first Ctrl-C of a Python program into :class:`Stopped`; a second one is ``KeyboardInterrupt``. Only the
-    main thread gets signals: in another thread this changes nothing. Compiled kernels are not interrupted: Python runs
-    the handler when the kernel returns, and each call is of bounded length."""
+    """Turns the first Ctrl-C of a Python program into :class:`Stopped`; a second one is ``KeyboardInterrupt``.
+
+    Only the main thread gets signals: in another thread this changes nothing. Compiled kernels are not interrupted:
+    Python runs the handler when the kernel returns, and each call is of bounded length.
+    """
 
     numbers: tuple = (signal.SIGINT,)
     patient = True  # the program continues, so a compilation must not be cut (screenpath.errors.waits)

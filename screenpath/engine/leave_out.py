@@ -34,8 +34,10 @@ SLOW = 10.0  # seconds from which the cost is said beforehand
 @dataclass(frozen=True, repr=False)
 class LeaveOneOut(Removed):
     """Leave-one-out at one step. Arrays have the shape (m,), one entry for each row left out, in the file's order.
+
     ``samples``, ``values``, ``low``, ``high`` and ``distance`` are those of :class:`screenpath.solve.removal.Removed`:
-    the rows left out, their forms, and how far ``w`` moves."""
+    the rows left out, their forms, and how far ``w`` moves.
+    """
 
     run: Run
     step: dict
@@ -122,7 +124,8 @@ class LeaveOneOut(Removed):
     @cached_property
     def moves(self):
         """Return by how much each row's absence moves the weights of the prepared features, shape (m, d); behind a
-        kernel those of the rows."""
+        kernel those of the rows.
+        """
         if self.solution.kernel:
             return self.changes
         rows = self.solution.model.rows
@@ -137,8 +140,10 @@ class LeaveOneOut(Removed):
         return out
 
     def removals(self, X) -> np.ndarray:
-        """Return how many training rows change the label of each new row by being left out alone, shape (m,). ``X`` is
-        in the units of the data."""
+        """Return how many training rows change the label of each new row by being left out alone, shape (m,).
+
+        ``X`` is in the units of the data.
+        """
         X = of_width(self.run, sp.csr_array(X))
         out = np.zeros(X.shape[0], dtype=np.int64)
         for start in range(0, out.size, ROWS):
@@ -164,9 +169,11 @@ class LeaveOneOut(Removed):
         return np.asarray(rows @ w).ravel() + (pair.intercept or 0.0)
 
     def _flipped(self, rows, forms: np.ndarray, norms: np.ndarray) -> Iterator[tuple]:
-        """Yield numbers of rows, numbers of removals, and whether each of these labels is different without it. A form
-        changes by at most the row's norm times the move of the weights, and by that of the intercept: rows whose forms
-        are larger are not looked at. ``rows(index)`` returns them, prepared."""
+        """Yield numbers of rows, numbers of removals, and whether each of these labels is different without it.
+
+        A form changes by at most the row's norm times the move of the weights, and by that of the intercept: rows whose
+        forms are larger are not looked at. ``rows(index)`` returns them, prepared.
+        """
         ratio = np.abs(forms) / (norms + 1.0)
         order, reach = np.argsort(ratio, kind="stable"), np.maximum(self.distance, np.abs(self.offsets))
         ratio, by = ratio[order], np.argsort(reach, kind="stable")[np.count_nonzero(~(reach > 0.0)) :]
@@ -178,9 +185,11 @@ class LeaveOneOut(Removed):
             yield near, some, (forms[near, None] > 0.0) != (forms[near, None] + moved > 0.0)
 
     def influence(self, top: int | None = None) -> tuple[list[str], list[list]]:
-        """Return the heads and the lines of a table of rows, those first without which the weights move most. The
-        columns are number or name, label or target, decision value or prediction by all rows (``all``) and by the
-        others (``others``), the norm of the move, and of a classifier how many labels of other rows change."""
+        """Return the heads and the lines of a table of rows, those first without which the weights move most.
+
+        The columns are number or name, label or target, decision value or prediction by all rows (``all``) and by the
+        others (``others``), the norm of the move, and of a classifier how many labels of other rows change.
+        """
         head, columns = self._named()
         columns += [self.solution.forms[self.samples].tolist(), self.values.tolist(), self.distance.tolist()]
         head += ["all", "others", "moved"]
@@ -262,8 +271,10 @@ def removals(run: Run, step, X, training: str | tuple | None = None) -> tuple[np
 
 def ends_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
     """Return both ends of the intervals of m rows, shape (m, 2), by the models that have not seen each of n rows.
+
     ``values``, shape (m, n), are the predictions by the model without each training row, whose own error by it is
-    ``errors``, (n,). An end for which there are too few rows is infinite."""
+    ``errors``, (n,). An end for which there are too few rows is infinite.
+    """
     n = errors.size
     last = int(np.ceil(level * (n + 1)))
     out = np.tile([-np.inf, np.inf], (values.shape[0], 1))
@@ -274,8 +285,10 @@ def ends_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
 
 
 def sets_of(values: np.ndarray, errors: np.ndarray, level: float) -> np.ndarray:
-    """Return which of the labels -1 and +1 are in the sets of m rows, shape (m, 2), arguments as of :func:`ends_of`. An
-    error is how far a decision value is on the other side of 0 than the label."""
+    """Return which of the labels -1 and +1 are in the sets of m rows, shape (m, 2), arguments as of :func:`ends_of`.
+
+    An error is how far a decision value is on the other side of 0 than the label.
+    """
     most = level * (errors.size + 1)
     return np.stack([np.count_nonzero(-side * values > errors, axis=1) < most for side in (-1.0, 1.0)], axis=1)
 
@@ -285,8 +298,10 @@ def leave_one_out(
     values: bool = True, tell: Any = None,
 ) -> Iterator[LeaveOneOut]:  # fmt: skip
     """Leave out each row of the training data in turn, at some steps of a run, given as rows of the step table.
+
     ``rows`` draws so many rows at random. Unless ``values`` are asked for, a classifier's rows whose label a bound
-    decides are not solved. The data are prepared (scaled, weighted) as for all rows. ``tell`` hears of a long wait."""
+    decides are not solved. The data are prepared (scaled, weighted) as for all rows. ``tell`` hears of a long wait.
+    """
     check_left_out(run)
     tol = min(run.record["options"]["tol"], TOL)
     with problem_again(run, training_path(run, training), tol=tol) as (spec, asked, data):

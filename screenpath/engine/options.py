@@ -80,8 +80,10 @@ def _check_certificate(options: dict) -> None:
 
 
 def default_folder(spec: Spec, options: dict, before: str = "") -> Path:
-    """Return ``runs/NAME-STEM``, or ``runs/NAME-l1-STEM`` with a penalty that is not the model's usual one. The stem is
-    the file's name without endings of compression and format."""
+    """Return ``runs/NAME-STEM``, or ``runs/NAME-l1-STEM`` with a penalty that is not the model's usual one.
+
+    The stem is the file's name without endings of compression and format.
+    """
     data, usual = options["data"], next((one.default for one in spec.options if one.name == "penalty"), None)
     penalty = options.get("penalty", usual)
     name = before + spec.name + ("" if penalty == usual else f"-{penalty}")
@@ -109,8 +111,10 @@ def stretch(part: str, count: int, what: str) -> range:
 
 
 def points_of(part: str, grid) -> range:
-    """Return the steps of a grid in a part; of a grid of (alpha, beta), whole values of beta. Values of beta do not
-    depend on each other, so a part has the numbers of the whole grid."""
+    """Return the steps of a grid in a part; of a grid of (alpha, beta), whole values of beta.
+
+    Values of beta do not depend on each other, so a part has the numbers of the whole grid.
+    """
     if not isinstance(grid[0], tuple):
         return stretch(part, len(grid), "grid points")
     rows = [len(list(row)) for _, row in groupby(grid, key=lambda pair: pair[1])]

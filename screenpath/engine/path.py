@@ -41,8 +41,10 @@ class Path:
 
     @classmethod
     def of(cls, spec, options: dict, data: Prepared, grid=None, how: tuple | None = None, limits=None) -> Path:
-        """Return the path of a declared model on data; ``spec`` is resolved by the options (``Spec.resolved``). By
-        default grid, rule and solver (``how``) and limits are those of the options."""
+        """Return the path of a declared model on data; ``spec`` is resolved by the options (``Spec.resolved``).
+
+        By default grid, rule and solver (``how``) and limits are those of the options.
+        """
         model = built(spec, options, data)
         grid = spec.grid(model, options) if grid is None else grid
         screening, solver = ways(spec, options) if how is None else how

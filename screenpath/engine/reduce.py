@@ -74,9 +74,11 @@ class ReducedData:
 def reduce_run(
     run: FileLike, low: float | None = None, high: float | None = None, training: str | None = None
 ) -> ReducedData:
-    """Return small data with the optimum of a run for every C of a range: for any solver that accepts weights. The run
-    is of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data (or ``training``,
-    if they have moved) are read, and a path between the ends is solved: by default those of the run."""
+    """Return small data with the optimum of a run for every C of a range: for any solver that accepts weights.
+
+    The run is of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data (or
+    ``training``, if they have moved) are read, and a path between the ends is solved: by default those of the run.
+    """
     return reduced(open_run(folder_of(run)), low, high, None if training is None else str(training))
 
 
@@ -102,8 +104,10 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
 
 def _status(spec, options: dict, data, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return -1 (lower end) or +1 for every dual variable that is there at the optimum of every C, else 0; and the
-    steps that were solved for it. Steps are added where they may pay: between two that leave a variable open which is
-    on one side nearly everywhere."""
+    steps that were solved for it.
+
+    Steps are added where they may pay: between two that leave a variable open which is on one side nearly everywhere.
+    """
     whole = np.ones(values.size - 1, dtype=bool), slice(None)
     known = np.array([*_sides(spec, options, data, values, *whole)])
     status = _common(known)

@@ -295,8 +295,10 @@ class Result(ABC, Generic[Place]):
 
     @abstractmethod
     def _solution(self, step) -> tuple:
-        """Return weights and intercept of a step in the units of the data; a row and a number for each of several. The
-        weights are those of the features that have a column, or of samples behind a kernel."""
+        """Return weights and intercept of a step in the units of the data; a row and a number for each of several.
+
+        The weights are those of the features that have a column, or of samples behind a kernel.
+        """
 
     def _forms(self, X, step) -> np.ndarray:
         """Return the linear forms of new rows, of shape (m, features that have a column)."""
@@ -325,8 +327,10 @@ class Result(ABC, Generic[Place]):
         return weights if self._of_samples else self.preparation.widened(weights)
 
     def _rows(self, X):
-        """Return new rows as wide as the training data, with the columns of the model. Where only some features have a
-        column, the others are ignored."""
+        """Return new rows as wide as the training data, with the columns of the model.
+
+        Where only some features have a column, the others are ignored.
+        """
         given, form = set(names_of(X) or ()), self.form
         encoded = form is not None and (form.plain or given >= set(self.feature_names or ()))  # it may be so already
         if form is not None and given and (given >= set(form.columns) or not encoded):

@@ -121,7 +121,9 @@ def reads_training(run) -> bool:
 
 def _by_balls(path, steps: list) -> Callable:
     """Return a function of rows: the shares of C between neighbours at which forms are perhaps not above 0, and below.
-    Without a free intercept the weights of the run suffice."""
+
+    Without a free intercept the weights of the run suffice.
+    """
     run, p = path.run, path.run.preparation
     known = [(solved(path, step), *path._solution(step)) for step in steps]
 
@@ -207,8 +209,10 @@ class Balls(NamedTuple):
 
 
 def _of_classes(bounds: list, ends: list, products: Callable, norms: np.ndarray) -> np.ndarray:
-    """Return the shares at which the form of each class is perhaps not the largest, shape (classes, 2, m). It is where
-    it is above a number that all others are below: the middle of the two largest at an end."""
+    """Return the shares at which the form of each class is perhaps not the largest, shape (classes, 2, m).
+
+    It is where it is above a number that all others are below: the middle of the two largest at an end.
+    """
     out, row = np.zeros((len(bounds), 2, norms.size)), np.arange(norms.size)
     out[:, 1] = 1.0
     for classes in ends:

@@ -212,8 +212,10 @@ def _path_of(run: Run, training: str | tuple | None) -> StoredPath:
 
 
 def step_or_between(run: Run, text: str, exact: bool = False, training: str | None = None) -> dict | Interpolated:
-    """Return the step that ``--step`` names, a row of the step table; for a C between two steps the model there. With
-    ``exact`` such a model is solved from the training data, which may have moved to ``training``."""
+    """Return the step that ``--step`` names, a row of the step table; for a C between two steps the model there.
+
+    With ``exact`` such a model is solved from the training data, which may have moved to ``training``.
+    """
     try:
         return run.choose(text)
     except NoStep as missing:

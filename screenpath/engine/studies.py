@@ -125,8 +125,10 @@ DEFAULT = "default"  # what l1_svm_path runs: vi+gap, warm starts, working sets,
 
 def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     """Compare, or attack, the rules or configurations of a model; ``options`` are :func:`study_options` and ``data``.
+
     Returns a row for each variant (:mod:`screenpath.engine.compare`), and whether every variant certified every grid
-    point and made no unsafe decision."""
+    point and made no unsafe decision.
+    """
     from screenpath.engine.compare import compare
     from screenpath.engine.path import built, limits_of
     from screenpath.inputs.load import load_training, model_of

@@ -24,8 +24,10 @@ _warmed: set[tuple] = set()  # kinds of paths that this process has walked
 
 
 def tiny_rows(rows) -> MemoryRows:
-    """Return a few rows with the storage and types of the given ones, for which kernels are compiled. They are wide
-    where the given rows are, so that solvers make the same choices."""
+    """Return a few rows with the storage and types of the given ones, for which kernels are compiled.
+
+    They are wide where the given rows are, so that solvers make the same choices.
+    """
     points = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     points[: SAMPLES // 2] += 1.5
     points[:, 3] *= 1e-3  # a feature that can be screened: solvers then copy the others
@@ -40,8 +42,10 @@ def tiny_rows(rows) -> MemoryRows:
 
 
 def warm_model(spec, options: dict, rows) -> None:
-    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules. A
-    process does it once for each kind of path. Plug-ins never see the toy rows."""
+    """Walk a short path on toy rows with the rule and the solver of the run; for a kernel model load its modules.
+
+    A process does it once for each kind of path. Plug-ins never see the toy rows.
+    """
     own = {"rule": spec.default_rule, "solver": "auto"}
     options = {**options, **{name: other for name, other in own.items() if isinstance(options[name], Plugin)}}
     options["signs"] = None

@@ -26,9 +26,11 @@ LATER = 8  # a bound that is missed is looked at again with so many times fewer 
 
 
 def compact(run: Run, step: dict, most: float, training: str | tuple | None = None) -> Support:
-    """Return the support vectors of a step, as few as are found whose decisions differ by at most ``most``. With a
-    kernel of bounded K(x, x) that holds for every x, with others at the training rows; ``training`` as of
-    :func:`screenpath.inputs.run_data.support_of`."""
+    """Return the support vectors of a step, as few as are found whose decisions differ by at most ``most``.
+
+    With a kernel of bounded K(x, x) that holds for every x, with others at the training rows; ``training`` as of
+    :func:`screenpath.inputs.run_data.support_of`.
+    """
     if not run.kernel:
         what = f"{run.path} is a run without a kernel: its model is one weight a feature, with nothing to compress"
         raise UsageError(what, "leave out `compress`")
@@ -49,8 +51,10 @@ def compact(run: Run, step: dict, most: float, training: str | tuple | None = No
 
 
 def reduced(blocks: KernelBlocks, a: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return which rows are kept, their coefficients and an upper bound of ``||w - w'||``, at most ``most``. All rows
-    with their own coefficients, and 0, where no fewer are found."""
+    """Return which rows are kept, their coefficients and an upper bound of ``||w - w'||``, at most ``most``.
+
+    All rows with their own coefficients, and 0, where no fewer are found.
+    """
     m = a.size
     whole = np.concatenate([blocks.block(slice(k, k + 256)) @ a for k in range(0, m, 256)]) if m else a
     products, sizes, left = whole.copy(), blocks.diagonal.copy(), float(a @ whole)

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 
 def liblinear_text(run: Run, step: dict) -> str:
-    """Return a model file for LIBLINEAR's ``predict``, with the same linear forms. The intercept is the weight of a
-    constant feature of value 1 (``bias 1``). The first label is that of positive linear forms; a form of 0 gives the
-    second, as in ``screenpath predict``."""
+    """Return a model file for LIBLINEAR's ``predict``, with the same linear forms.
+
+    The intercept is the weight of a constant feature of value 1 (``bias 1``). The first label is that of positive
+    linear forms; a form of 0 gives the second, as in ``screenpath predict``.
+    """
     _refuse_filling(run, "LIBLINEAR")
     if run.record["preparation"].get("scaling") == "l2":
         hint = "export `to=json` or npz, or normalise the data file and compute the path with `scale=none`"
@@ -109,8 +111,10 @@ def _line(name: str, values) -> str:
 
 def _of_labels(coefficients: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the label of each support vector, and its coefficients as LIBSVM has them: against each other label.
+
     ``coefficients``, shape (m, pairs), tell the label: their signs are those of the sides of the pairs, and a row is in
-    pairs of its own label alone."""
+    pairs of its own label alone.
+    """
     pairs = np.array(pairs_of(count))
     at = (coefficients != 0.0).argmax(axis=1)
     one = coefficients[np.arange(len(at)), at] > 0.0
@@ -131,8 +135,9 @@ def _refuse_filling(run: Run, tool: str) -> None:
 
 def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[Any, dict]:
     """Return support vectors as csr_array, in the units of the kernel, and what describes the model besides them.
-    ``f(x) = sum_k coefficients_k K(support_k, (x - shift) / scale) + intercept``, of the columns ``features`` of
-    ``x``."""
+
+    ``f(x) = sum_k coefficients_k K(support_k, (x - shift) / scale) + intercept``, of the columns ``features`` of ``x``.
+    """
     from screenpath.inputs.run_data import support_of  # not at the top: it loads numba
 
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
@@ -144,9 +149,11 @@ def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[A
 
 
 def json_text(run: Run, step: dict, training: str | tuple | None = None) -> str:
-    """Return the model as JSON: a description, and for each class the intercept and the non-zero weights. ``features``
-    are numbered from 1 in the order of the file's columns. A kernel model has ``support`` instead, for each support
-    vector its entries, of columns numbered from 1, and what :func:`_kernel_model` describes."""
+    """Return the model as JSON: a description, and for each class the intercept and the non-zero weights.
+
+    ``features`` are numbered from 1 in the order of the file's columns. A kernel model has ``support`` instead, for
+    each support vector its entries, of columns numbered from 1, and what :func:`_kernel_model` describes.
+    """
     if run.kernel:
         rows, about = _kernel_model(run, step, training)
         plain = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in about.items()}
@@ -224,9 +231,11 @@ def kind_of(run: Run, name: str) -> str:
 
 
 def exported(run: Run, step: dict, kind: str, training: Any = None, compress: float | None = None, say=None):
-    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``. ``training`` is the training
-    data of a kernel run, if they have moved. ``compress``: keep only as many support vectors as change no decision by
-    more, which ``say`` is told."""
+    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
+
+    ``training`` is the training data of a kernel run, if they have moved. ``compress``: keep only as many support
+    vectors as change no decision by more, which ``say`` is told.
+    """
     run.declared()
     if training is not None and not (run.kernel and kind in KERNEL):
         raise UsageError("`training` is used only for a kernel run", "leave it out")

@@ -210,9 +210,11 @@ def _summed(given: Foreign) -> Foreign:
 
 
 def _of_pairs(whole: Foreign, own: np.ndarray, coefficients: np.ndarray, vectors) -> Foreign:
-    """Return a model with one of two labels for each pair, by the coefficients as LIBSVM has them. ``own``, shape (m,),
-    are the numbers of the labels of support vectors, ``vectors`` as of ``Foreign.duals``; ``coefficients``, shape (m,
-    labels - 1), are those against each other label: ``sv_coef``, transposed."""
+    """Return a model with one of two labels for each pair, by the coefficients as LIBSVM has them.
+
+    ``own``, shape (m,), are the numbers of the labels of support vectors, ``vectors`` as of ``Foreign.duals``;
+    ``coefficients``, shape (m, labels - 1), are those against each other label: ``sv_coef``, transposed.
+    """
     pairs = []
     for p, (a, b) in enumerate(pairs_of(len(whole.labels))):
         column = np.where(own == a, coefficients[:, b - 1], np.where(own == b, coefficients[:, a], 0.0))

@@ -49,8 +49,10 @@ class Inspection:
 
     def column_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the columns that store a value, increasing from 0, and their smallest and largest values; shape (k,).
+
         The other d - k columns are empty: no array has d entries where d is far above the number of stored values. A
-        row that stores no value in a column counts as 0 there."""
+        row that stores no value in a column counts as 0 there.
+        """
         columns, ranges = np.empty(0, dtype=np.int64), np.empty((3, 0))
         for _, numbers, X in self._blocks():
             if X.shape[1] <= DENSE_COLUMNS + X.nnz:

@@ -129,8 +129,10 @@ def given_values(path: str, options: dict, width: int | None = None) -> Dataset:
 
 
 def coded(options: dict, names) -> dict:
-    """Return options in which labels are numbers; ``names`` has their texts, or the file's spelling of numbers. The
-    result's ``label_names`` are texts only, its ``label_texts`` what messages call labels."""
+    """Return options in which labels are numbers; ``names`` has their texts, or the file's spelling of numbers.
+
+    The result's ``label_names`` are texts only, its ``label_texts`` what messages call labels.
+    """
     positive = options.get("positive")
     positive = None if positive is None else label_number(positive, names, "positive")
     texts = None if isinstance(names, Spelled) else names
@@ -189,8 +191,10 @@ def read_lines(path, unit: str, name: str, whole: bool = False) -> np.ndarray:
 def targets_of(
     spec, options: dict, y: np.ndarray, source: str, text: Fault | None = None
 ) -> tuple[np.ndarray, dict | None]:
-    """Return the targets of a model and the map from +1, -1 or classes to labels (None of a regression). ``text`` is
-    the first target that is not a number, where its place is known."""
+    """Return the targets of a model and the map from +1, -1 or classes to labels (None of a regression).
+
+    ``text`` is the first target that is not a number, where its place is known.
+    """
     names = options["label_names"]
     spelled = options["label_texts"] if isinstance(options["label_texts"], Spelled) else None
     if spelled is not None and spelled.fault and spec.targets is not real_targets:
@@ -209,8 +213,10 @@ def targets_of(
 
 
 def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault | None = None) -> tuple[dict, dict]:
-    """Return options in which labels are numbers, and the fields of Training that depend on labels. ``told`` is a data
-    set or a folder of shards with the labels ``y``; ``text`` as of :func:`targets_of`."""
+    """Return options in which labels are numbers, and the fields of Training that depend on labels.
+
+    ``told`` is a data set or a folder of shards with the labels ``y``; ``text`` as of :func:`targets_of`.
+    """
     options = coded(options, told.label_names or told.spelled)
     targets, labels = targets_of(spec, options, y, source, text)
     spec = spec if spec.several is None else spec.of_classes("classes" in (labels or {}), options)
@@ -252,9 +258,11 @@ def say_notices(notices, source, tell) -> None:
 
 
 def load_training(spec, options: dict, tell=None, data=None) -> Training:
-    """Read and prepare the training data; the limit in force promises what the path will take. ``tell`` hears of what
-    is ignored in the data, and what a kernel model says about its memory. ``data`` is what :func:`read_training` has
-    returned already, and somebody keeps."""
+    """Read and prepare the training data; the limit in force promises what the path will take.
+
+    ``tell`` hears of what is ignored in the data, and what a kernel model says about its memory. ``data`` is what
+    :func:`read_training` has returned already, and somebody keeps.
+    """
     limit, kept, source = in_force(), data is not None, name_of(options["data"])
     _check_cluster(spec, options)
     if data is None and is_shards(options["data"]) and (spec.streams or spec.streams_columns):
@@ -322,8 +330,10 @@ def kernel_options(options: dict, data: Dataset) -> dict:
 
 
 def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: bool, limit: MemoryLimit) -> int:
-    """Check the limit for preparing the data and walking a path; return the bytes of the path's vectors. The limit
-    promises what is allocated later. ``kept``: the raw data stay in memory next to the prepared rows."""
+    """Check the limit for preparing the data and walking a path; return the bytes of the path's vectors.
+
+    The limit promises what is allocated later. ``kept``: the raw data stay in memory next to the prepared rows.
+    """
     if not limit:
         return 0
     shape = _shape(data, spec, options, labels)
@@ -342,8 +352,10 @@ def ask_for_rows(spec, options: dict, data: Dataset, labels: dict | None, kept: 
 
 
 def matrix_memory(spec, options: dict, data: Dataset, kept: bool) -> Allowance | None:
-    """Return what ``--max-memory`` leaves for a kernel matrix; in a cross-validation each fold has one as well. It
-    depends on data and options only, so that the same command takes the same steps."""
+    """Return what ``--max-memory`` leaves for a kernel matrix; in a cross-validation each fold has one as well.
+
+    It depends on data and options only, so that the same command takes the same steps.
+    """
     if options["max_memory"] is None:
         return None
     from screenpath.rows.gram import Allowance

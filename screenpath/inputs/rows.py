@@ -53,8 +53,10 @@ def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: 
 
 
 def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
-    """Return values stored, scaled and with the bias that the options ask for, and their preparation. Behind a kernel
-    the bias and the type are the kernel's own."""
+    """Return values stored, scaled and with the bias that the options ask for, and their preparation.
+
+    Behind a kernel the bias and the type are the kernel's own.
+    """
     if options.get("kernel") == "precomputed" and isinstance(X, np.ndarray):  # which stay where they are
         return X, Preparation("none", None, None, 0.0, X.shape[1], width=X.shape[1])
     if spec.rows is not None:

@@ -83,8 +83,10 @@ def read_new(
     run: Run, path, zero_based: bool | None = None, *, labelled: bool = True, target: str | None = None
 ) -> Dataset:
     """Read data to be predicted: LIBSVM text, a table or a folder of shards; labels get the numbers of the run.
+
     ``zero_based`` is that of the run by default. Unless ``labelled``, labels are ignored; an unknown one is nan.
-    ``target`` names the column of labels where the training data call it otherwise."""
+    ``target`` names the column of labels where the training data call it otherwise.
+    """
     if is_shard_folder(path):
         refuse_columns(str(path), target)
         data = ShardFolder(path, by=None).dataset()
@@ -129,8 +131,10 @@ def _form(run: Run) -> Form | None:
 
 def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) -> np.ndarray:
     """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), or (m, pairs) of several classes, for new data.
+
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
-    :func:`screenpath.engine.stored.decision_values`."""
+    :func:`screenpath.engine.stored.decision_values`.
+    """
     from screenpath.rows.kernel_functions import BLOCK_BYTES, KernelBlocks
 
     if run.kernel == "precomputed":  # X has the values: only those with support vectors count
@@ -182,8 +186,10 @@ class Support:
 
 
 def support_of(run: Run, step: dict, training: str | tuple | Support | None = None, dense: bool = True) -> Support:
-    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`. Those that are
-    passed as ``training`` are returned."""
+    """Return the support vectors of a step, prepared; arguments and errors as of :func:`kernel_values`.
+
+    Those that are passed as ``training`` are returned.
+    """
     if isinstance(training, Support):
         rows = training.rows.toarray() if dense and sp.issparse(training.rows) else training.rows
         return replace(training, rows=rows)

@@ -217,8 +217,11 @@ class Bar:
 
 
 class Console:
-    """Progress and summary on stderr. A ``quiet`` one prints nothing (errors are printed elsewhere); there is progress
-    unless quiet, or as ``progress`` says. ``words`` turns a message into one for the shell: ``errors.flags``."""
+    """Progress and summary on stderr.
+
+    A ``quiet`` one prints nothing (errors are printed elsewhere); there is progress unless quiet, or as ``progress``
+    says. ``words`` turns a message into one for the shell: ``errors.flags``.
+    """
 
     def __init__(self, quiet: bool, progress: bool | None, words=str, log_format: str = "text"):
         self.quiet, self.words, self.json = quiet, words, log_format == "json"
@@ -301,8 +304,11 @@ class Console:
 
     @contextlib.contextmanager
     def busy(self, title: str, look=None, unit: str = "", total: float = 0.0):
-        """Show progress until the block ends; yields the Activity. ``look() -> (file, done, total)`` in bytes, or None
-        if unknown; ``unit`` is what :meth:`count` counts, ``total`` how much of it there is."""
+        """Show progress until the block ends; yields the Activity.
+
+        ``look() -> (file, done, total)`` in bytes, or None if unknown; ``unit`` is what :meth:`count` counts, ``total``
+        how much of it there is.
+        """
         activity = Activity(title, unit, total, look=look)
         self._begin(activity)
         try:

@@ -51,7 +51,8 @@ def _at_steps(run, axes) -> None:
 
 def draw_influence(run):
     """Draw how each row's own value changes without it, and by how much the weights move; rows without part in them
-    change nothing."""
+    change nothing.
+    """
     step = run.choose("best") if run.score_column else run.steps[-1]
     found = next(leave_one_out(run, [step]))
     figure, axes = f.new_figure()

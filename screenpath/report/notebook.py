@@ -57,9 +57,11 @@ def plot_of(path: Result, kind: str | None = None) -> Picture:
 
 
 def curve_of(points: list[dict], mean, se, record: dict) -> Picture:
-    """Return the picture of a cross-validation in memory: larger scores are better. ``points`` has the parameters of
-    each step, ``mean`` and ``se`` the shape (steps,). ``record`` has ``model``, ``score`` and ``folds`` of cv.json, and
-    ``certified`` if there is a bound."""
+    """Return the picture of a cross-validation in memory: larger scores are better.
+
+    ``points`` has the parameters of each step, ``mean`` and ``se`` the shape (steps,). ``record`` has ``model``,
+    ``score`` and ``folds`` of cv.json, and ``certified`` if there is a bound.
+    """
     from screenpath.report import plots
 
     chosen = zip(("best", "one_se"), best_and_one_se(mean, se, True), strict=True)

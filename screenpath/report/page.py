@@ -53,8 +53,10 @@ svg { max-width: 100%; height: auto; background: #fff; }
 
 
 def page(run, more: tuple[str, ...] = ()) -> str:
-    """Return the report of a run as HTML, with the pictures that it has and ``more``. It refers to no other file or
-    address; a policy in its head forbids browsers to load one."""
+    """Return the report of a run as HTML, with the pictures that it has and ``more``.
+
+    It refers to no other file or address; a policy in its head forbids browsers to load one.
+    """
     record = run.record
     title = f"{run.model} on {PurePath(str(record['data'].get('path', 'data'))).name}"
     summary = summary_of(run)
@@ -179,8 +181,11 @@ def _figure(run, kind: str) -> str:
 
 
 def inline_svg(text: str, prefix: str) -> str:
-    """Return an SVG document as an element of a page. The XML head and the metadata (which name addresses) go. So do
-    identifiers that nothing refers to; the others get a prefix, because a page holds several pictures."""
+    """Return an SVG document as an element of a page.
+
+    The XML head and the metadata (which name addresses) go. So do identifiers that nothing refers to; the others get a
+    prefix, because a page holds several pictures.
+    """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))

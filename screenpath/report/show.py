@@ -401,8 +401,10 @@ def default_step(run) -> str:
 
 
 def summary_of(run: Run, step: str | None = None, top: int = 20, details: bool = False, words=flags) -> RunSummary:
-    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features. ``words``
-    turns options between backquotes into those of the reader: the shell's by default."""
+    """Return the summary of a run and a step, named as for :meth:`Run.choose`, with at most ``top`` features.
+
+    ``words`` turns options between backquotes into those of the reader: the shell's by default.
+    """
     run.declared()
     row = run.choose(step or default_step(run))
     features, (nonzero, less), intercepts = ([], (0, 0), []) if run.stored is None else _features(run, row, top)

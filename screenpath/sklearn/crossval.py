@@ -233,7 +233,8 @@ class CrossValidated(PathEstimator):
         self, scorer: Callable | None, score: Score, problem: Problem, folds: list[list[FoldPath]], splits: list[Split]
     ) -> np.ndarray:
         """Return the scores, shape (folds, steps): a scorer's if there is one, else those of the decisions of all
-        problems."""
+        problems.
+        """
         if scorer is None and len(folds) == 1:
             if len(folds[0]) < self.n_splits_:  # each row is left out
                 return row_scores(score, folds[0][0].products, problem.targets.parts[0])
@@ -339,8 +340,10 @@ class SearchedC(OpenEnded):
 
 
 class Decided(BaseEstimator):
-    """The decisions of a step on some rows, as a fitted estimator for scorers; it ignores the X they pass. ``forms``
-    have the shape (m, problems); ``classes`` are None of a regression."""
+    """The decisions of a step on some rows, as a fitted estimator for scorers; it ignores the X they pass.
+
+    ``forms`` have the shape (m, problems); ``classes`` are None of a regression.
+    """
 
     def __init__(self, forms, classes):
         self.forms = forms[:, 0] if forms.shape[1] == 1 else forms

@@ -375,8 +375,10 @@ class SVMRegressorCV(SearchedC, BoxRegressor):
 
 
 def calibrated(method: str, forms, positive, weights=None):
-    """Return the map from decision values to probabilities of the positive class, by its ``predict(forms)``. ``forms``,
-    decision values of held-out samples, ``positive``, bool, and ``weights`` have the shape (n,)."""
+    """Return the map from decision values to probabilities of the positive class, by its ``predict(forms)``.
+
+    ``forms``, decision values of held-out samples, ``positive``, bool, and ``weights`` have the shape (n,).
+    """
     weights = np.ones(forms.size) if weights is None else weights
     if method == "isotonic":
         steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
@@ -386,7 +388,9 @@ def calibrated(method: str, forms, positive, weights=None):
 
 def probabilities(maps: list, forms: np.ndarray) -> np.ndarray:
     """Return the probabilities of all classes, shape (m, classes), from a map for each class, or one map for two.
-    ``forms`` has the shape (m,) for two classes, else (m, classes)."""
+
+    ``forms`` has the shape (m,) for two classes, else (m, classes).
+    """
     if forms.ndim == 1:
         p = maps[0].predict(forms)
         return np.column_stack([1.0 - p, p])

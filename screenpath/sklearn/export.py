@@ -114,8 +114,10 @@ def _encoder(form: Form) -> ColumnTransformer:
 
 
 def _kernel_parts(run: Run, step: dict, support: Support) -> list:
-    """Return the scaling, if any, the sum of kernel values times coefficients, and a linear model of the sum. All
-    attributes are documented by scikit-learn; an ``SVC`` would need private ones."""
+    """Return the scaling, if any, the sum of kernel values times coefficients, and a linear model of the sum.
+
+    All attributes are documented by scikit-learn; an ``SVC`` would need private ones.
+    """
     function, rows, coefficients = support.function, support.rows, support.coefficients
     if coefficients.size == 0:  # the kernel needs a row: one of weight 0
         rows, coefficients = np.zeros((1, rows.shape[1])), np.zeros(1)

@@ -30,9 +30,11 @@ LAST = 2.0**-48  # part of its box that a dual variable is beside its end by rou
 
 
 class Frames:
-    """The frames of steps: solutions, and of a box model which rows they prove to be at a bound. ``lone`` steps make no
-    claims about each other's rows. ``places`` are the rows of a model that has some of all, in its order; they are
-    written in that of the data. All frames have the fields ``named``."""
+    """The frames of steps: solutions, and of a box model which rows they prove to be at a bound.
+
+    ``lone`` steps make no claims about each other's rows. ``places`` are the rows of a model that has some of all, in
+    its order; they are written in that of the data. All frames have the fields ``named``.
+    """
 
     def __init__(self, model, lone: bool = False, places: np.ndarray | None = None, named: dict | None = None):
         self.model, self.claims, self.lone = model, isinstance(model, BoxModel), lone
@@ -68,8 +70,10 @@ class Frames:
         return form.frame(form.STEP, fields, arrays)
 
     def _claimed(self, fields: dict, certificate, added: dict) -> bytes:
-        """Return the frames of a step, and of what its solution proves about the rows of the step before. With a free
-        intercept, the last entry of ``w`` or behind a kernel ``b``, no claims are made about rows."""
+        """Return the frames of a step, and of what its solution proves about the rows of the step before.
+
+        With a free intercept, the last entry of ``w`` or behind a kernel ``b``, no claims are made about rows.
+        """
         model, before, intercept = self.model, self.before, certificate.intercept
         states = states_of(certificate.theta, model.lo, model.hi)
         claims = np.full(states.size, form.NOTHING, dtype=np.uint8)
@@ -98,9 +102,12 @@ class Frames:
 
 
 class CertificateFile:
-    """``certificate.bin`` of a path in progress. ``header`` is the problem: fields and arrays of the first frame. In a
-    resumed run, ``state`` is the return value of :meth:`state` at the checkpoint, and ``reference`` the certificate of
-    the step before the next one, or one for each of the models that are walked in step: each pair of labels."""
+    """``certificate.bin`` of a path in progress.
+
+    ``header`` is the problem: fields and arrays of the first frame. In a resumed run, ``state`` is the return value of
+    :meth:`state` at the checkpoint, and ``reference`` the certificate of the step before the next one, or one for each
+    of the models that are walked in step: each pair of labels.
+    """
 
     def __init__(self, folder, model, header: dict, state: dict | None = None, reference=None):
         self.models, pairs = model.parts, [reference]
@@ -217,8 +224,10 @@ def merged_folds(folders: list) -> bytes:
 
 
 def merged_steps(rows: list) -> bytes:
-    """Return the certificate of stored steps, each a folder and its number there, in order. What a step claims by a
-    neighbour stays where this is its neighbour here, too."""
+    """Return the certificate of stored steps, each a folder and its number there, in order.
+
+    What a step claims by a neighbour stays where this is its neighbour here, too.
+    """
     known: dict[tuple, tuple] = {}
     for folder in dict.fromkeys(folder for folder, _ in rows):
         for kind, fields, arrays in form.frames(folder / form.NAME):

@@ -43,8 +43,10 @@ class Layout:
 
 
 def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercept: bool, numbers=None):
-    """Return features (1-based as in the file, 0 for the intercept) and values of the non-zero coefficients. With
-    ``has_intercept`` the intercept is included even if it is 0; ``numbers`` are the features, 1 to d by default."""
+    """Return features (1-based as in the file, 0 for the intercept) and values of the non-zero coefficients.
+
+    With ``has_intercept`` the intercept is included even if it is 0; ``numbers`` are the features, 1 to d by default.
+    """
     where = np.flatnonzero(coefficients)
     features, values = where + 1 if numbers is None else numbers[where], coefficients[where]
     if has_intercept or intercept != 0.0:
@@ -53,9 +55,11 @@ def sparse_coefficients(coefficients: np.ndarray, intercept: float, has_intercep
 
 
 class CsvCoefficients(Appender):
-    """``coefficients.csv`` with the columns step, feature, value; for several classes: step, class, feature, value. For
-    a kernel model: step, sample, value, samples numbered from 1 as in the file. If features have names, a last column
-    ``name`` has them."""
+    """``coefficients.csv`` with the columns step, feature, value; for several classes: step, class, feature, value.
+
+    For a kernel model: step, sample, value, samples numbered from 1 as in the file. If features have names, a last
+    column ``name`` has them.
+    """
 
     def __init__(self, folder: Path, layout: Layout, keep: int = 0, sha256: str | None = None):
         super().__init__(folder / "coefficients.csv", keep, sha256=sha256)
@@ -142,8 +146,10 @@ WRITERS = {"csv": CsvCoefficients, "npz": NpzCoefficients}
 
 def read_matrix(stored: tuple, layout: Layout, last: int, asked: int, step: int | None) -> sp.csr_array:
     """Return the matrix of coefficients up to the step ``last``, or with the rows of one step alone; all are checked.
+
     ``stored`` is the file, and how many of its bytes belong to the steps. Coefficients after ``last``, whose row of the
-    table was lost, are ignored; ``asked`` counts the steps of the whole path."""
+    table was lost, are ignored; ``asked`` counts the steps of the whole path.
+    """
     file, size = stored
     try:
         if ".csv" in file.name:
@@ -224,8 +230,10 @@ def csv_parts(file: Path, size: int, layout: Layout):
 
 
 def whole_lines(file: Path, size: int):
-    """Yield the first line, then whole lines, from the first ``size`` bytes of a file. An incomplete line at the end of
-    a growing file is ignored."""
+    """Yield the first line, then whole lines, from the first ``size`` bytes of a file.
+
+    An incomplete line at the end of a growing file is ignored.
+    """
     with open(file, "rb") as stream:
         header = stream.readline(size)
         yield header
@@ -243,8 +251,10 @@ def records_of(file: Path, dtype, size: int) -> np.ndarray:
 
 
 def npz_parts(file: Path, width: int, most: int):
-    """Yield rows, columns and values of a matrix written by ``scipy.sparse.save_npz``. It has ``width`` columns and at
-    most ``most`` rows, so that it expands to no more memory than they take."""
+    """Yield rows, columns and values of a matrix written by ``scipy.sparse.save_npz``.
+
+    It has ``width`` columns and at most ``most`` rows, so that it expands to no more memory than they take.
+    """
     with zipfile.ZipFile(file) as archive:
         if len(set(archive.namelist())) < len(archive.namelist()):
             raise ValueError("a part of it stands there twice")
@@ -278,7 +288,9 @@ def _whole(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
 
 def stored_weights(run, weights: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the penalised weights of a step of a run folder as the model saw them, and their rounding error.
-    ``weights``, shape (k, d), and ``intercepts``, (k,), are in the units of the data file."""
+
+    ``weights``, shape (k, d), and ``intercepts``, (k,), are in the units of the data file.
+    """
     p = run.record["preparation"]
     scale, shift, bias = p.get("scale"), p.get("shift"), p.get("bias") or 0.0
     w = weights if scale is None else weights * np.array(scale)
@@ -293,9 +305,11 @@ def stored_weights(run, weights: np.ndarray, intercepts: np.ndarray) -> tuple[np
 
 
 def nu_of(run, step: dict) -> float:
-    """Return ``sum(alpha) / (n C)``, the nu of nu-SVC with the same decisions (Chang and Lin 2001, Theorem 5). With
-    weights of features the sum is ``(P + ||w||^2 / 2) / C``, since ``alpha_i (1 - m_i)`` is C times the loss of row i
-    in an optimum; with coefficients of samples it is the sum of their sizes."""
+    """Return ``sum(alpha) / (n C)``, the nu of nu-SVC with the same decisions (Chang and Lin 2001, Theorem 5).
+
+    With weights of features the sum is ``(P + ||w||^2 / 2) / C``, since ``alpha_i (1 - m_i)`` is C times the loss of
+    row i in an optimum; with coefficients of samples it is the sum of their sizes.
+    """
     weights, intercepts = run.coefficients(step)
     n, C = run.record["data"]["n_samples"], step["C"]
     if run.kernel:

@@ -53,9 +53,11 @@ class Checkpoint:
 
 
 class RunFolder:
-    """Sink of a path: a folder, made if it is missing, that no other process writes to. The format ``parquet`` is CSV
-    and, when the run is complete, the same table as Parquet. Coefficients are stored as ``csv``, ``npz``, or
-    ``none``."""
+    """Sink of a path: a folder, made if it is missing, that no other process writes to.
+
+    The format ``parquet`` is CSV and, when the run is complete, the same table as Parquet. Coefficients are stored as
+    ``csv``, ``npz``, or ``none``.
+    """
 
     _table: CsvTable
     _steps: Appender
@@ -272,8 +274,11 @@ class RunFolder:
         self.files[name] = records.file_entry(self.path / name)
 
     def add(self, row: dict, coefficients=None) -> None:
-        """Append a step as soon as it is done. ``coefficients`` are weights and intercept in the units of the data, and
-        whether the model has an intercept; with several classes one row of weights and one intercept each."""
+        """Append a step as soon as it is done.
+
+        ``coefficients`` are weights and intercept in the units of the data, and whether the model has an intercept;
+        with several classes one row of weights and one intercept each.
+        """
         found = []
         if self._coefficients is not None and coefficients is not None:
             weights, intercepts, has_intercept = coefficients
@@ -368,8 +373,10 @@ def _remove(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come: one line of ``progress.partial`` for each step on disk. A line ends in a check of its own
-    text and of the run, so that lines of another run are recognised."""
+    """How far a run has come: one line of ``progress.partial`` for each step on disk.
+
+    A line ends in a check of its own text and of the run, so that lines of another run are recognised.
+    """
 
     steps: int = 0
     table_bytes: int = 0  # of the step table, including its opening

@@ -24,9 +24,11 @@ OTHER = "choose another file"
 
 
 class Output:
-    """An output file, checked before any work is done and again before it gets its name. ``name`` is as the user wrote
-    it, ``-`` for standard output. ``inputs`` are files and folders that the command reads, including run folders; ``-``
-    is not one of them."""
+    """An output file, checked before any work is done and again before it gets its name.
+
+    ``name`` is as the user wrote it, ``-`` for standard output. ``inputs`` are files and folders that the command
+    reads, including run folders; ``-`` is not one of them.
+    """
 
     def __init__(self, name: str, force: bool = False, inputs=()):
         self.name, self.path, self.force = name, Path(name), force

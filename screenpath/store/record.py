@@ -236,8 +236,10 @@ STEP_STATUSES = (steps.CERTIFIED, steps.BUDGET, steps.ROUNDING, steps.SKIPPED, s
 
 
 def read_steps(file: Path, size: int, record: dict) -> list:
-    """Return the rows of a step table, numbers as numbers; missing values are None. ``size`` bytes belong to the steps;
-    a ``.partial`` table may lack its end. ``record`` is the checked run.json."""
+    """Return the rows of a step table, numbers as numbers; missing values are None.
+
+    ``size`` bytes belong to the steps; a ``.partial`` table may lack its end. ``record`` is the checked run.json.
+    """
     try:
         data = file.read_bytes()
         open_ended = file.suffix == ".partial" or size < len(data)

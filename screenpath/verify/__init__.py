@@ -179,8 +179,10 @@ def _left_out(path: Path, data) -> Verification:
 def check(
     header: dict, steps: list, data, name: str = "certificate", watch=None, roundings: int = ROUNDINGS
 ) -> Verification:
-    """Check a certificate that has been read against a data file. ``watch`` gets the source before it is read;
-    ``roundings`` are those of a weight."""
+    """Check a certificate that has been read against a data file.
+
+    ``watch`` gets the source before it is read; ``roundings`` are those of a weight.
+    """
     with _in_words(name):
         claimed = [entry for entry in steps if entry["status"] == form.CERTIFIED]
         source = open_data(data, header, max(ROWS // max(len(claimed), 1), 1))

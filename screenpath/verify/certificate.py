@@ -72,8 +72,10 @@ class Flow:
         return found if value.size == 1 else 0.5 * found
 
     def look(self, part: Part, theta, growth: tuple, size: float, pull: tuple[float, float]) -> None:
-        """Look for variables of a block, rows' slopes and norms as ``growth``, at which the gap grows less. ``size`` is
-        infinite where it is not known yet: then variables that have room for anything will do."""
+        """Look for variables of a block, rows' slopes and norms as ``growth``, at which the gap grows less.
+
+        ``size`` is infinite where it is not known yet: then variables that have room for anything will do.
+        """
         (slopes, norms), (lo, hi, curve, _) = growth, part.cells
         with np.errstate(divide="ignore", invalid="ignore"):
             value = slopes + norms * (pull[0] + pull[1] * norms) + (curve * size / part.v if size < math.inf else 0.0)
@@ -88,8 +90,10 @@ class Flow:
                         self.found[:, a, b] = slopes[best], norms[best], 1.0 / part.v[best]
 
     def costs(self, value: np.ndarray, off: np.ndarray, curve: float) -> tuple[float, float, float]:
-        """Return bounds of what the gap grows by, of how far u moves, and of the square of theta's move; before W. That
-        square is weighted: ``sum_i v_i curve/2 d_i^2``."""
+        """Return bounds of what the gap grows by, of how far u moves, and of the square of theta's move; before W.
+
+        That square is weighted: ``sum_i v_i curve/2 d_i^2``.
+        """
         size, single = self.size(value, off), value.size == 1
         if size == 0.0:
             return 0.0, 0.0, 0.0
@@ -381,8 +385,10 @@ class Pair:
 
     def serves(self, C: float, epsilon: float) -> bool:
         """Tell whether up to ``C`` the gap is at most ``epsilon`` times the dual value: in between, if at both ends.
+
         The gap at C, ``1/2 ||w - x u||^2 + x Gamma``, is convex in it, and the dual value of the pair is concave. What
-        a free intercept asks moves u by ``x shift``, and costs x times what it does at the step."""
+        a free intercept asks moves u by ``x shift``, and costs x times what it does at the step.
+        """
         x, (penalty, error), (cost, shift, _) = C / self.entry["C"], self.penalty, self.costs
         gap = UP * (0.5 * UP * squared(self.away(x) + UP * x * shift) + UP * x * (self.term + cost))
         least = penalty * (1.0 - 16.0 * UNIT) - error + C * (fsum(self.losses) - fsum(self.spread))
@@ -390,7 +396,9 @@ class Pair:
 
     def keep(self, pairs: dict, k: int, part: Part, products: dict, norms) -> None:
         """Keep, for each kind of claim, the smallest radius at which a claimed row of the block would fail.
-        ``products`` are those of each pair, by step, with bounds of their errors."""
+
+        ``products`` are those of each pair, by step, with bounds of their errors.
+        """
         states, claims = self.codes("states", part), self.codes("claims", part)
         if self.entry.get("after") is not None:
             claims = np.where(claims == NOTHING, self.codes("after", part), claims)
@@ -413,8 +421,10 @@ class Pair:
 
 
 def product_of(block: Block, i: int, c, *points: np.ndarray) -> tuple[float, float]:
-    """Return the sum of ``c``, some numbers, and of ``x_i.w`` of points; and a bound of its error. It is rounded once
-    where the row is known exactly."""
+    """Return the sum of ``c``, some numbers, and of ``x_i.w`` of points; and a bound of its error.
+
+    It is rounded once where the row is known exactly.
+    """
     here = slice(block.indptr[i], block.indptr[i + 1])
     values, columns = block.values[here], block.columns[here]
     error, parts = 0.0, [np.array(c)]

@@ -45,8 +45,10 @@ class Block:
 
 class Source:
     """Rows of a LIBSVM text file, plain or compressed, block by block; the file is read again for every pass.
+
     ``header``, of the certificate, has the shape and the SHA-256 that the data must have, and what is made of it;
-    ``rows`` is the most that a block has."""
+    ``rows`` is the most that a block has.
+    """
 
     wrong, other = "this is not LIBSVM text", OTHER
     converted = False  # whether columns were chosen before, and cells read, by ``screenpath convert``

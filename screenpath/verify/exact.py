@@ -78,9 +78,11 @@ def norm_above(values) -> float:
 
 
 class ColumnSums:
-    """Sums over rows, column by column, block after block: ``total + rest``, off by at most ``error``. The leading bits
-    of each product are cut off so that their sums are exact in whatever order (Rump, Ogita, Oishi 2008); what is left
-    is so small that the rounding of its sum is bounded as any other."""
+    """Sums over rows, column by column, block after block: ``total + rest``, off by at most ``error``.
+
+    The leading bits of each product are cut off so that their sums are exact in whatever order (Rump, Ogita, Oishi
+    2008); what is left is so small that the rounding of its sum is bounded as any other.
+    """
 
     def __init__(self, d: int):
         self.total, self.rest, self.error = np.zeros((3, d))

@@ -15,8 +15,10 @@ WIDTH = 54  # of the texts beside numbers
 
 
 def explained(found: Verification, step: int) -> list[str]:
-    """Return lines with the terms of a step's primal and dual value and of its gap, the tolerance, and the verdict. The
-    gap is proven: an upper bound, all rounding counted. What is said of the dual value follows from it."""
+    """Return lines with the terms of a step's primal and dual value and of its gap, the tolerance, and the verdict.
+
+    The gap is proven: an upper bound, all rounding counted. What is said of the dual value follows from it.
+    """
     pair = found.pairs.get(step)
     if pair is None:
         none = f"there is none; the path has the steps 0 to {found.steps - 1}"

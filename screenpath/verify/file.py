@@ -70,8 +70,10 @@ class Hashed:
 
 
 def frames(path, hashed: Hashed | None = None, times: int = 1):
-    """Yield kind, fields and arrays of every frame of a file; ``hashed`` takes all that is read. A part has up to
-    ``times`` the bytes that one of ``certificate.bin`` has at most."""
+    """Yield kind, fields and arrays of every frame of a file; ``hashed`` takes all that is read.
+
+    A part has up to ``times`` the bytes that one of ``certificate.bin`` has at most.
+    """
     hashed = hashed or Hashed()
     try:
         with open(path, "rb") as file:
@@ -138,8 +140,10 @@ def largest(fields: dict) -> int:
 
 
 def _content(path, content: bytes, most: int | None, left: int) -> tuple[dict, dict]:
-    """Return fields and arrays of a part; no more is unfolded than these have, ``most`` or ``left`` bytes. Without
-    ``most`` the part is the problem's, which says it."""
+    """Return fields and arrays of a part; no more is unfolded than these have, ``most`` or ``left`` bytes.
+
+    Without ``most`` the part is the problem's, which says it.
+    """
     try:
         stream = zlib.decompressobj()
         text, newline, data = stream.decompress(content, TEXT).partition(b"\n")
@@ -179,7 +183,9 @@ def damaged(path, why: str) -> DataError:
 
 def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
     """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own.
-    ``hashed`` takes all that is read."""
+
+    ``hashed`` takes all that is read.
+    """
     header, several = read_pairs(path, hashed)
     if len(several) > 1:
         raise DataError(f"{path} is that of pairs of labels", "fit one label against the others: `positive=LABEL`")

@@ -73,8 +73,10 @@ class Part:
 
 
 def read_folds(path: Path, header: dict) -> tuple[list, dict]:
-    """Return (what a fold has of its own, its steps) of each fold, and the hash of the file. ``header`` is that of the
-    certificate of the path on all data, which the folds share."""
+    """Return (what a fold has of its own, its steps) of each fold, and the hash of the file.
+
+    ``header`` is that of the certificate of the path on all data, which the folds share.
+    """
     hashed, whole = form.Hashed(), False
     found: list[tuple[dict, list]] = []
     for k, (kind, fields, arrays) in enumerate(form.frames(path, hashed, form.LEVERS)):

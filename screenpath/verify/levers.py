@@ -42,8 +42,10 @@ def rows_of(entries: list, n: int) -> np.ndarray:
 
 
 class FreeLine:
-    """What a pair with a free intercept tells about ``m`` held-out rows. ``trained`` are the numbers of the training
-    rows that levers are made of, and their blocks."""
+    """What a pair with a free intercept tells about ``m`` held-out rows.
+
+    ``trained`` are the numbers of the training rows that levers are made of, and their blocks.
+    """
 
     def __init__(self, pair, header: dict, blocks: list, weights: np.ndarray, trained: tuple):
         entry, (u, rest, off), (cost, shift, _) = pair.entry, pair.u, pair.costs

@@ -57,7 +57,9 @@ def coefficients(pair, rows: np.ndarray, n: int) -> np.ndarray:
 
 def check_pairs(header: dict, several: list[list], source, judge) -> tuple[list[dict], dict]:
     """Return the steps of all pairs, and what was found of those that claim anything, by number; two passes.
-    ``judge(name, pair)`` hears of each pair of labels, and of each step."""
+
+    ``judge(name, pair)`` hears of each pair of labels, and of each step.
+    """
     held = Held(source, list(source.passed(indices=True)))
     for _ in source.passed(indices=False):  # that these are the data of the certificate
         pass

@@ -52,8 +52,10 @@ class Problem:
         self.groups = self._groups(data, header.get("columns"))
 
     def _numbers(self, name: str, count: int, digest: str | None, columns=None) -> np.ndarray | None:
-        """Return the numbers of a file that an option names; without it, what hangs on it is not known. Elsewhere than
-        where its path leads to, a file is that of the run if its numbers have the digest."""
+        """Return the numbers of a file that an option names; without it, what hangs on it is not known.
+
+        Elsewhere than where its path leads to, a file is that of the run if its numbers have the digest.
+        """
         path = self.options.get(name)
         for k, folder in enumerate([Path(), *self.folders] if isinstance(path, str) else []):
             numbers = read_numbers(folder / path, count) if digest or k == 0 else None
@@ -251,8 +253,11 @@ class Problem:
         return found
 
     def _selectors(self, table: dict | None) -> dict:
-        """Return the facts of the options that select columns. They are not known of rows that were no table, of
-        patterns, and, if there are none, of a file with more columns than the run's."""
+        """Return the facts of the options that select columns.
+
+        They are not known of rows that were no table, of patterns, and, if there are none, of a file with more columns
+        than the run's.
+        """
         columns, drop = (list(self.options.get(name) or []) for name in ("columns", "drop"))
         if table is None:
             return {"id": None, **({} if columns or drop else {"columns": [], "drop": []})}
@@ -310,7 +315,9 @@ def digest_of(numbers) -> str | None:
 
 def close(given, wanted: np.ndarray, balanced: bool) -> bool:
     """Tell whether two vectors of weights are equal; those of balanced classes to the rounding of factor and product.
-    Other weights are numbers of options and files, or products of two of them, which are rounded in one way."""
+
+    Other weights are numbers of options and files, or products of two of them, which are rounded in one way.
+    """
     off = 8.0 * UNIT * wanted if balanced else 0.0
     return given.shape == wanted.shape and bool(np.all(np.abs(given - wanted) <= off))
 

@@ -52,9 +52,11 @@ def norms_of(block: Block, width: float = math.inf) -> np.ndarray:
 
 
 class Centred:
-    """Rows beside centres of their columns: as b is free, ``x - m`` with the bias ``b + m.w`` is the same problem. A
-    column has a centre where all rows have a value in it, all of them within a factor of two of each other: such
-    differences are doubles (Sterbenz). Centres are found while the first pass is read."""
+    """Rows beside centres of their columns: as b is free, ``x - m`` with the bias ``b + m.w`` is the same problem.
+
+    A column has a centre where all rows have a value in it, all of them within a factor of two of each other: such
+    differences are doubles (Sterbenz). Centres are found while the first pass is read.
+    """
 
     def __init__(self, source):
         self.source, self.n, self.d = source, source.n, source.d
@@ -96,8 +98,10 @@ class Centred:
 
 class KernelPair(Pair):
     """What the passes find out about one step; its solution are the coefficients ``y_i C theta_i`` of the samples.
+
     ``b`` is the intercept, ``shares`` are ``y_i theta_i``, shape (n,), or of two dual variables the difference,
-    ``square`` and ``square_error`` the shares of the blocks in ``||w||^2`` and what they may be off by."""
+    ``square`` and ``square_error`` the shares of the blocks in ``||w||^2`` and what they may be off by.
+    """
 
     def __init__(self, model: Model, entry: dict):
         super().__init__(model, entry)
@@ -192,9 +196,11 @@ class Kernels:
 
 
 def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
-    """Form those products again, in place, whose errors a claim of the pair would not survive. ``p, e``: products
-    ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors; ``rows``: those of the block, those with a share, and
-    which these are."""
+    """Form those products again, in place, whose errors a claim of the pair would not survive.
+
+    ``p, e``: products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors; ``rows``: those of the block, those
+    with a share, and which these are.
+    """
     Z, support, used = rows
     C, (lo, hi, _, _), first = pair.num, parts[0].cells, parts[0].first
     weights, steep = pair.shares[first : first + p.size], np.maximum(-lo, hi)
@@ -255,9 +261,11 @@ def _dense(block: Block, d: int) -> np.ndarray:
 
 
 def values(kernel: dict, X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the kernel between rows, shapes (n, d) and (m, d), and bounds of the errors. ``kernel`` has its name
-    (``kernel``), its parameters, and ``constant``, which is added. Every value of the rows is good to ``LAST`` of
-    it."""
+    """Return the kernel between rows, shapes (n, d) and (m, d), and bounds of the errors.
+
+    ``kernel`` has its name (``kernel``), its parameters, and ``constant``, which is added. Every value of the rows is
+    good to ``LAST`` of it.
+    """
     name, constant, d = kernel["kernel"], kernel["constant"], X.shape[1]
     sizes = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None], np.sqrt(np.einsum("ij,ij->i", Z, Z))
     if name == "laplacian":

@@ -146,8 +146,10 @@ class Removals:
 
     def _step(self, moved: np.ndarray, change: np.ndarray, left: float) -> tuple[np.ndarray, float]:
         """Return by how much w moves, and how far that is at most from what the changes of the dual variables make.
+
         Where these have the sum ``left`` instead of 0, rounding has moved w along what the rows have in common: the
-        point is better without it."""
+        point is better without it.
+        """
         some, width = taken(self.block, self.duals.row[moved]), self.model.penalised
         parts = self.C * change[some.rows] * some.values
         step, size, middle = (
@@ -159,8 +161,10 @@ class Removals:
         return np.append(step, np.zeros(self.model.width - width)), UP * norm_above(off + UP * np.abs(lean))
 
     def _near(self, near: np.ndarray, theta: np.ndarray, step: np.ndarray, intercept: tuple) -> tuple[Near, float]:
-        """Return those dual variables after a move of w and the intercept, and that of the intercept. ``intercept`` is
-        the move that the file has, and by how much the checker may choose another one."""
+        """Return those dual variables after a move of w and the intercept, and that of the intercept.
+
+        ``intercept`` is the move that the file has, and by how much the checker may choose another one.
+        """
         duals, (b, spare) = self.duals, intercept
         rows, t, error = taken(self.block, duals.row[near]), duals.t[near], duals.error[near]
         p, e = products_of(rows, step)

@@ -60,8 +60,10 @@ def read_record(folder: Path) -> dict:
 
 def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certificate: dict) -> tuple[list, ...]:
     """Return (step or None, what differs) for all that the run folder says otherwise; what was compared, and what not.
+
     ``certificate`` is the hash of what was read of the certificate. The other files are read once: what is hashed here
-    is what is compared."""
+    is what is compared.
+    """
     record, header = problem.record, problem.header
     try:
         kind, coefficients = (record["options"][name] for name in ("format", "coefficients"))
@@ -179,9 +181,11 @@ def _guarantee(record: dict, problem: Problem, steps: list, pairs: dict) -> list
 
 
 def _plane(record: dict, problem: Problem, done: list, pairs: dict) -> list:
-    """Return what the guarantee of a path that covers the plane says otherwise than its steps. A pair serves down to
-    the next alpha of its row, or the end, and the next row's beta, or the end: it meets epsilon at the four corners of
-    this rectangle, and as gap less epsilon times primal value is convex, inside."""
+    """Return what the guarantee of a path that covers the plane says otherwise than its steps.
+
+    A pair serves down to the next alpha of its row, or the end, and the next row's beta, or the end: it meets epsilon
+    at the four corners of this rectangle, and as gap less epsilon times primal value is convex, inside.
+    """
     said, epsilon = record["guarantee"] or {}, problem.options["eps_path"]
     (high, low), (top, bottom) = ([said[name][end] for end in ("from", "to")] for name in ("alpha", "beta"))
     ends = [(low, high * (problem.options["alpha_min_ratio"] or 0.01))]
@@ -203,8 +207,10 @@ def _plane(record: dict, problem: Problem, done: list, pairs: dict) -> list:
 
 
 def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
-    """Return what run.json says otherwise of the worst gap over all C, interpolated between the steps. Between two, the
-    mean of their pairs has a gap of at most ``(1 - s) G0 + s G1 + s (1 - s) K``; see the guide."""
+    """Return what run.json says otherwise of the worst gap over all C, interpolated between the steps.
+
+    Between two, the mean of their pairs has a gap of at most ``(1 - s) G0 + s G1 + s (1 - s) K``; see the guide.
+    """
     said, done = record.get("between"), [entry for entry in steps if entry["status"] != tables.SKIPPED]
     if said is None:  # as of earlier versions
         return []
@@ -276,8 +282,10 @@ def not_covered(names: list[str]) -> list[str]:
 
 
 def _read(folder: Path, record: dict, files: list[str]) -> tuple[dict, dict]:
-    """Return the contents of ``files``, and the hashes of these and of what run.json has hashes of, by name. A file
-    that is not there is left to whoever needs it; one outside of the folder has no hash."""
+    """Return the contents of ``files``, and the hashes of these and of what run.json has hashes of, by name.
+
+    A file that is not there is left to whoever needs it; one outside of the folder has no hash.
+    """
     contents: dict[str, bytes] = {}
     entries: dict[str, dict | None] = {}
     left = memory()
@@ -304,8 +312,10 @@ def _read(folder: Path, record: dict, files: list[str]) -> tuple[dict, dict]:
 
 
 def _changed(record: dict, entries: dict) -> list:
-    """Return the names of the files that are not those of the hashes in run.json, itself among them. ``entries`` are
-    the hashes of what was read. Runs of schema version 1 have no hashes."""
+    """Return the names of the files that are not those of the hashes in run.json, itself among them.
+
+    ``entries`` are the hashes of what was read. Runs of schema version 1 have no hashes.
+    """
     content = {name: value for name, value in record.items() if name != "sha256"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     found = []
@@ -317,7 +327,9 @@ def _changed(record: dict, entries: dict) -> list:
 
 def coefficient_faults(file: Path, content: bytes | None, header: dict, n_steps: int, solutions: dict) -> list:
     """Compare the coefficients with the solutions that were checked, scaled back; a kernel's belong to samples.
-    ``content`` are the bytes of the file, None where there is none."""
+
+    ``content`` are the bytes of the file, None where there is none.
+    """
     of_samples, found = "kernel" in header, []
     unit, d = ("sample", header["data"]["n_samples"]) if of_samples else ("feature", header["data"]["n_features"])
     width = 1 + (header["columns"].size if "columns" in header and not of_samples else d)
@@ -383,8 +395,10 @@ def _columns(header: dict) -> tuple[list[str], list[str] | None]:
 
 
 def _written(file: Path, content: bytes | None, cells: dict, columns: tuple, shape: tuple[int, int]) -> dict:
-    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one. Of
-    ``shape``, steps and coefficients of each, are those that a matrix has at most."""
+    """Return features and values of the coefficients by step and number of the class, which is 0 where there is one.
+
+    Of ``shape``, steps and coefficients of each, are those that a matrix has at most.
+    """
     try:
         if content is None:
             raise FileNotFoundError(file)

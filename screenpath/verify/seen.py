@@ -15,8 +15,10 @@ TWICE = 2.0  # the run's own rounding, and the checker's
 
 class Seen:
     """Watches the blocks of a source: the first pass takes counts and sums, the second one what needs the means.
+
     ``sample_weights``, shape (n,), are those of the run's file: they count in the scaling, those of classes do not.
-    Known are then ``labels`` as numbers, shape (n,), ``nnz`` values, and ``used``, the features, from 0, that occur."""
+    Known are then ``labels`` as numbers, shape (n,), ``nnz`` values, and ``used``, the features, from 0, that occur.
+    """
 
     def __init__(self, header: dict, source, sample_weights=None):
         self.header, self.sample_weights, self.passes = header, sample_weights, 0
@@ -76,7 +78,9 @@ class Seen:
 
     def scaling(self, penalties=None) -> dict:
         """Return what ``scale`` and ``shift`` have to be, as predicates; empty if the scaling has neither.
-        ``penalties``, if there are any, are further divisors of the columns."""
+
+        ``penalties``, if there are any, are further divisors of the columns.
+        """
         kind, n = self.header["scaling"], self.labels.size
         p = 1.0 if penalties is None else penalties
         if kind == "standard":
@@ -99,7 +103,10 @@ class Seen:
 
     def mappings(self, positive: float | None, several: str) -> list:
         """Return the maps of the labels (numbers) that fit: ``positive`` against others, two of them, or classes; of
-        one-vs-one in the order in which they appear. The rest may have its name if it is a single label."""
+        one-vs-one in the order in which they appear.
+
+        The rest may have its name if it is a single label.
+        """
         found = np.unique(self.labels).tolist()
         if positive is not None:
             others = [label for label in found if label != positive]
@@ -110,7 +117,9 @@ class Seen:
 
     def row_weights(self, classes) -> np.ndarray | None:
         """Return the weights of the rows: of the samples times those of the classes; None where there are none.
-        ``classes`` is ``"balanced"``, or a dict from labels, as numbers, to weights."""
+
+        ``classes`` is ``"balanced"``, or a dict from labels, as numbers, to weights.
+        """
         if not classes:
             return self.sample_weights
         labels, codes = np.unique(self.labels, return_inverse=True)

@@ -19,9 +19,11 @@ AGAIN = "convert the file again, with `force`, or name the file itself"
 
 
 class ShardSource(Source):
-    """Rows of a folder that ``screenpath convert`` wrote, block by block; parameters as of :class:`Source`. The data
-    are those of the certificate if its fingerprint is that of the folder (the SHA-256 of those of all shards, formed
-    here from their bytes) or that of the text with the same rows."""
+    """Rows of a folder that ``screenpath convert`` wrote, block by block; parameters as of :class:`Source`.
+
+    The data are those of the certificate if its fingerprint is that of the folder (the SHA-256 of those of all shards,
+    formed here from their bytes) or that of the text with the same rows.
+    """
 
     wrong, other, converted = "a value is no finite number", SAME, True
 

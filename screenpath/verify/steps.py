@@ -30,9 +30,11 @@ OPTIONS = (
 
 
 def read_table(file: Path, content: bytes | None, count: int = 0, most: int = 0) -> tuple[list[str], list[dict]]:
-    """Return the columns of a step table, and its rows as texts or numbers. ``content`` are the bytes of the file, None
-    where there is none. Of Parquet nothing is returned if it has other than ``count`` rows, texts of more than ``most``
-    bytes, or cells that step tables do not have."""
+    """Return the columns of a step table, and its rows as texts or numbers.
+
+    ``content`` are the bytes of the file, None where there is none. Of Parquet nothing is returned if it has other than
+    ``count`` rows, texts of more than ``most`` bytes, or cells that step tables do not have.
+    """
     if content is None:
         raise FileNotFoundError(file)
     if file.suffix == ".json":

@@ -211,7 +211,9 @@ def exactly(text: str) -> Decimal | None:
 
 def features(names: list[str], target: str, columns: list, drop: list) -> set[str] | None:
     """Return the columns that options select; None if a pattern does, which may take any time, or no column is meant.
-    ``columns`` are the features, by default all, ``drop`` what is none: names, ``a,b``, ranges ``a:c``, ``!name``."""
+
+    ``columns`` are the features, by default all, ``drop`` what is none: names, ``a,b``, ranges ``a:c``, ``!name``.
+    """
     places, found = {name: k for k, name in enumerate(names)}, []
     for selectors in (columns, drop):
         some: set[str] = set()

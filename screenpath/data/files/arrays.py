@@ -79,8 +79,10 @@ def filled(missing) -> bool:
 
 def checked_rows(X, what: str = "the data", gaps: bool = False):
     """Return rows as an array that every model accepts: dense, CSR or CSC; tables are read column by column. With
-    ``gaps``, values may be missing (nan). DataError: not two dimensions, values that are masked, not finite or not
-    numbers, an invalid sparse matrix."""
+    ``gaps``, values may be missing (nan).
+
+    DataError: not two dimensions, values that are masked, not finite or not numbers, an invalid sparse matrix.
+    """
     hint = "screenpath.read_data reads a file" if isinstance(X, (str, os.PathLike)) else None
     hint = "pass what its collect() returns" if hasattr(X, "collect") else hint  # a lazy table of polars
     if not sp.issparse(X):
@@ -138,8 +140,9 @@ def _whole(X, what: str):
 
 
 def check_data(X, y, what: str = "labels", gaps: bool = False):
-    """Return data and labels as arrays that every model accepts; ``what`` the values of ``y`` are appears in messages.
-    ``gaps`` as of :func:`checked_rows`."""
+    """Return data and labels as arrays that every model accepts; ``what`` the values of ``y`` are appears in
+    messages. ``gaps`` as of :func:`checked_rows`.
+    """
     X = checked_rows(X, gaps=gaps)
     if y is None:
         raise DataError(f"there are no {what}: y is None", "pass one for each row")
@@ -178,8 +181,10 @@ class Given:
         missing: str | None = None, one_hot=None,
     ) -> Given:  # fmt: skip
         """Check arguments; of a table those columns that ``columns`` and ``drop`` leave, or those that are ``like``.
+
         ``one_hot`` are columns of a table that are encoded. Values may be missing (nan) if ``missing`` fills them in,
-        see :class:`screenpath.data.files.cells.Cells`."""
+        see :class:`screenpath.data.files.cells.Cells`.
+        """
         gaps = filled(missing)
         names, texts, form = names_of(X), texts_of(y), None
         if names is None and (columns or drop or one_hot):
@@ -293,8 +298,11 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
 
 
 def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn: bool = True) -> list[int] | None:
-    """Return where new rows have the training data's columns, by name; None if they match or have no names. Columns
-    that the model does not use are ignored, with a warning if ``warn``; a missing one raises a :class:`DataError`."""
+    """Return where new rows have the training data's columns, by name; None if they match or have no names.
+
+    Columns that the model does not use are ignored, with a warning if ``warn``; a missing one raises a
+    :class:`DataError`.
+    """
     if given is None or names is None or given == names:
         return None
     names = tuple(name.strip() for name in names)  # older runs stored blanks around names

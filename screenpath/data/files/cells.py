@@ -141,8 +141,11 @@ def checked_policy(how) -> str:
 
 def fill_of(X, missing: str | None, weights=None) -> np.ndarray | None:
     """Return the value that takes the place of a missing one (nan) in each column of ``X``, shape (n, d); None if none
-    does, as ``missing`` of :class:`Cells` has it. The values have the shape (d,), 0 for a column without a known one.
-    ``weights``, shape (n,), say how often each row counts."""
+    does, as ``missing`` of :class:`Cells` has it.
+
+    The values have the shape (d,), 0 for a column without a known one. ``weights``, shape (n,), say how often each row
+    counts.
+    """
     missing = checked_policy(missing or "error")
     if missing in ("error", "drop"):
         return None

@@ -22,7 +22,8 @@ SINGLE = 100.0  # ... and at which float32 keeps at most five digits of a column
 
 def far_centres(X, weights: np.ndarray | None = None, far: float = FAR) -> np.ndarray | None:
     """Return the numbers to subtract from columns of samples that are far from 0 relative to their range, shape (m,),
-    mostly 0; or None. Further arguments as of :func:`far_ranges`."""
+    mostly 0; or None. Further arguments as of :func:`far_ranges`.
+    """
     index, low, high = far_ranges(X, weights, far)
     return midpoints(X.shape[1], index, low, high)
 
@@ -35,9 +36,11 @@ def midpoints(width: int, index: np.ndarray, low: np.ndarray, high: np.ndarray) 
 
 
 def far_ranges(X, weights: np.ndarray | None = None, far: float = SINGLE):
-    """Return the columns, from 0, whose values are far from 0, with their smallest and largest values. ``X`` is dense,
-    a Csr or a csr_array; a sparse column counts only if each sample with a weight stores a value in it. Nearest to 0
-    they are ``far`` times their range from it, or more."""
+    """Return the columns, from 0, whose values are far from 0, with their smallest and largest values.
+
+    ``X`` is dense, a Csr or a csr_array; a sparse column counts only if each sample with a weight stores a value in it.
+    Nearest to 0 they are ``far`` times their range from it, or more.
+    """
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0.0)
     found = []
     if rows.size:

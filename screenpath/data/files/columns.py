@@ -39,7 +39,8 @@ def features(
 
 def selected(names: Sequence[str], selectors: Sequence[str], option: str, source: str) -> set[str]:
     """Return the columns that selectors name: ``a,b``, ``a:c`` by position, ``/regex/``, and ``!`` before what to take
-    out again. If the first one takes out, it does so from all columns."""
+    out again. If the first one takes out, it does so from all columns.
+    """
     found: set[str] = set()
     pieces = [piece for text in selectors for piece in _pieces(text, names)]
     if pieces and pieces[0].startswith("!") and pieces[0] not in names:

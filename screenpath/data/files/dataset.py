@@ -70,8 +70,10 @@ class Dataset:
 
     def without_numbers(self, width: int | None = None) -> Dataset:
         """Return a precomputed kernel of LIBSVM without its first column: the numbers of the rows, 1 to n in training.
+
         New rows have values with ``width`` training rows. Those of 0 may be left out, where the number of a row tells
-        that its values are not features."""
+        that its values are not features.
+        """
         numbers, d = self.X[:, [0]].toarray().ravel(), self.stored.shape[1] - 1
         wrong = np.flatnonzero(numbers != np.arange(1, self.n + 1))
         if width is not None and (d > width or (d < width and not numbers.any())):
@@ -101,8 +103,10 @@ class Dataset:
         return self.nnz / max(self.n * self.d, 1)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the values, which a resumed run compares. It does not depend on compression, index
-        width or narrowing; any other data has another one."""
+        """Return the SHA-256 of the values, which a resumed run compares.
+
+        It does not depend on compression, index width or narrowing; any other data has another one.
+        """
         digest = hashlib.sha256(repr((self.n, self.width)).encode())
         X = self.stored
         if isinstance(X, np.ndarray):

@@ -50,8 +50,10 @@ class Frame:
 
 
 def encoded(X, one_hot, columns, drop, missing: str | None) -> tuple[np.ndarray, Form]:
-    """Return the features of a data frame, shape (n, d), and the form of its columns, for :func:`encoded_like`. Options
-    as of the commands; a missing value is nan."""
+    """Return the features of a data frame, shape (n, d), and the form of its columns, for :func:`encoded_like`.
+
+    Options as of the commands; a missing value is nan.
+    """
     frame = Frame(X, Cells.of({"missing": missing}))
     auto = "auto" in as_texts(one_hot) and "auto" not in frame.columns
     found = [column.name for column in columns_of(frame) if column.option == "one_hot"] if auto else []

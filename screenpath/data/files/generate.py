@@ -94,9 +94,11 @@ def generate(
 
 
 def _sparse(rng, which: SyntheticSet, group, p: int, width: int):
-    """Return rows of ``width`` informative features followed by sparse noise, and the labels. The number of noise
-    entries of a row is binomial and their places are a uniform choice: the same distribution as one trial per entry,
-    but arrays are allocated once, at their final size."""
+    """Return rows of ``width`` informative features followed by sparse noise, and the labels.
+
+    The number of noise entries of a row is binomial and their places are a uniform choice: the same distribution as
+    one trial per entry, but arrays are allocated once, at their final size.
+    """
     n = group.size
     counts = rng.binomial(p - width, which.density, size=n)
     indptr = row_pointers(counts + width)

@@ -224,8 +224,10 @@ def relabelled(text: np.ndarray, labels: str) -> np.ndarray:
 
 
 def whole_lines(stream, size: int, limit: MemoryLimit, name: str, factor: int) -> Iterator[np.ndarray]:
-    """Cut a stream of text into blocks of whole lines, of about ``size`` bytes and at least one line. The last byte of
-    a block is a newline. ``factor`` bytes of memory are needed for each byte of a line."""
+    """Cut a stream of text into blocks of whole lines, of about ``size`` bytes and at least one line.
+
+    The last byte of a block is a newline. ``factor`` bytes of memory are needed for each byte of a line.
+    """
     text, filled = np.empty(size, dtype=np.uint8), 0
     while True:
         while filled < text.size:

@@ -26,9 +26,11 @@ def is_npy(path) -> bool:
 
 
 def read_npy(path: str, target: str | None, labels: str = GIVEN, width: int | None = None) -> Dataset:
-    """Return kernel values, shape (n, n), or (m, ``width``) of new rows, and the labels in the file ``target``. By
-    default this is the file beside with the ending ``.labels``: text, one a line, or ``.npy``. Unless ``labels`` are
-    :data:`GIVEN`, they may be missing (nan), as in LIBSVM text."""
+    """Return kernel values, shape (n, n), or (m, ``width``) of new rows, and the labels in the file ``target``.
+
+    By default this is the file beside with the ending ``.labels``: text, one a line, or ``.npy``. Unless ``labels`` are
+    :data:`GIVEN`, they may be missing (nan), as in LIBSVM text.
+    """
     X = _mapped(path)
     if X.dtype not in (np.float64, np.float32):
         raise DataError(f"{path} holds {X.dtype} values", "save float64 or float32: numpy.save(FILE, K.astype(float))")

@@ -75,8 +75,10 @@ class ParquetFile:
                 first += batch.num_rows
 
     def _check(self, wanted: Sequence[str]) -> None:
-        """Refuse columns before decoding them: types that are not numbers, and texts that need too much memory. The
-        rows of a batch bound the numbers; a text may have any length."""
+        """Refuse columns before decoding them: types that are not numbers, and texts that need too much memory.
+
+        The rows of a batch bound the numbers; a text may have any length.
+        """
         for name in wanted:
             kind = self._file.schema_arrow.field(self._found[name]).type
             if _unbounded(kind):
@@ -248,7 +250,8 @@ class Chunk(NamedTuple):
 
     def page_sizes(self, file) -> list[int]:
         """Return the bytes of each page once it is unfolded; a ValueError if a header is none, or the pages do not end
-        where the chunk does."""
+        where the chunk does.
+        """
         at, end, found = self.begin, self.begin + self.size, []
         while at < end:
             length, fields = _header(file, at)
@@ -261,8 +264,10 @@ class Chunk(NamedTuple):
 
 
 def row_groups(file) -> list[list[Chunk]]:
-    """Return the column chunks of each row group, as the footer of a Parquet file has them. pyarrow would end the
-    process where the metadata of a column contradict themselves. ValueError: a damaged footer."""
+    """Return the column chunks of each row group, as the footer of a Parquet file has them.
+
+    pyarrow would end the process where the metadata of a column contradict themselves. ValueError: a damaged footer.
+    """
     file.seek(-8, 2)
     length = int.from_bytes(file.read(8)[:4], "little")
     try:

@@ -28,9 +28,11 @@ SHOWN = 10  # columns that a message lists
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The affine map between the data file and the rows of a model. Row ``i`` of the model is
-    ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). ``standard`` has a shift; with a free
-    intercept, columns far from 0 do too (:mod:`screenpath.data.files.centring`)."""
+    """The affine map between the data file and the rows of a model.
+
+    Row ``i`` of the model is ``[(x_i - shift) / scale, bias]`` (for ``l2``: ``[x_i / ||x_i||, bias]``). ``standard``
+    has a shift; with a free intercept, columns far from 0 do too (:mod:`screenpath.data.files.centring`).
+    """
 
     kind: str  # none, maxabs, standard or l2
     scale: np.ndarray | None  # scale, shift: shape (d,): divisor and offset of each feature
@@ -56,7 +58,9 @@ class Preparation:
 
     def widened(self, coefficients: np.ndarray):
         """Return coefficients for all features of the data: unchanged, or as sparse arrays if few have a column.
-        Coefficients of shape (m, d) become a csr_array of shape (m, width); of shape (m, classes, d), a list of m."""
+
+        Coefficients of shape (m, d) become a csr_array of shape (m, width); of shape (m, classes, d), a list of m.
+        """
         if self.columns is None:
             return coefficients
         if coefficients.ndim == 3:
@@ -82,8 +86,10 @@ class Preparation:
         return 0.0 if self.scale is None else 4.0 * UNIT
 
     def original(self, w: np.ndarray) -> tuple:
-        """Return coefficients (of the features that have a column) and intercept in the units of the data file. ``w``
-        has shape (..., d) or (..., d + 1). For ``l2`` the coefficients apply to rows divided by their own norm."""
+        """Return coefficients (of the features that have a column) and intercept in the units of the data file.
+
+        ``w`` has shape (..., d) or (..., d + 1). For ``l2`` the coefficients apply to rows divided by their own norm.
+        """
         coefficients = w[..., : self.n_features]
         intercept = w[..., self.n_features] * self.bias if self.bias else np.zeros(w.shape[:-1])
         if self.scale is not None:
@@ -99,8 +105,10 @@ class Preparation:
         return np.append(w, constant / self.bias) if self.bias else w
 
     def apply(self, X, out=None):
-        """Return model rows for data in the file's units; ``X`` is not changed. Sparse rows share arrays with ``X`` if
-        these are equal. ``out`` may have room for dense ones without a bias."""
+        """Return model rows for data in the file's units; ``X`` is not changed.
+
+        Sparse rows share arrays with ``X`` if these are equal. ``out`` may have room for dense ones without a bias.
+        """
         X = completed(X, self.fill)
         if sp.issparse(X):
             if self.kind != "standard":
@@ -382,9 +390,11 @@ def _norms(X) -> np.ndarray:
 
 
 def stored_dense(X, storage: str, scale: str = "none") -> bool:
-    """Tell whether rows are stored dense, by ``storage`` (``auto``, ``dense``, ``sparse``). ``auto`` stores densely
-    from density 0.3, where memory is similar and passes are faster. A dense array whose mean is subtracted stays dense;
-    a sparse one is never filled."""
+    """Tell whether rows are stored dense, by ``storage`` (``auto``, ``dense``, ``sparse``).
+
+    ``auto`` stores densely from density 0.3, where memory is similar and passes are faster. A dense array whose mean is
+    subtracted stays dense; a sparse one is never filled.
+    """
     sparse = is_sparse(X)
     if storage == "auto" and scale == "standard" and not sparse:
         return True

@@ -23,8 +23,10 @@ _under_way: list = []  # open files, the last opened at the end
 
 
 def reading() -> tuple[str, int, int] | None:
-    """Return name, bytes read and size of the file being read; None if there is none or nothing is known. Another
-    thread may ask at any moment, so the file may be closed by then."""
+    """Return name, bytes read and size of the file being read; None if there is none or nothing is known.
+
+    Another thread may ask at any moment, so the file may be closed by then.
+    """
     try:
         raw = _under_way[-1]
         size = os.fstat(raw.fileno()).st_size
@@ -34,8 +36,10 @@ def reading() -> tuple[str, int, int] | None:
 
 
 def to_come(so_far: int) -> int:
-    """Return the bytes that the rest of the file being read will take, and two copies of all rows, for a path. Rows to
-    come are like those that take ``so_far`` bytes; the first are taken to be as large as their text."""
+    """Return the bytes that the rest of the file being read will take, and two copies of all rows, for a path.
+
+    Rows to come are like those that take ``so_far`` bytes; the first are taken to be as large as their text.
+    """
     _, read, size = reading() or ("", 0, 0)
     so_far = so_far or read
     whole = so_far * size // read if read else so_far

@@ -49,8 +49,10 @@ class Batch(Protocol):
 
     def numbers(self, name: str, truth: bool = True, gaps: bool = False) -> tuple[np.ndarray, list[Fault]]:
         """Return a column as float64, nan for cells that are missing or not numbers, and a fault for each of these.
+
         Without ``truth``, the texts true and false are not numbers; with ``gaps``, a missing cell is no fault. A fault
-        of the whole column has no token."""
+        of the whole column has no token.
+        """
 
     def label_texts(self, name: str) -> list[str] | None:
         """Return the cells of a numeric column as written; None if the numbers tell everything."""
@@ -127,8 +129,10 @@ def form_of(
 
 
 def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple[Form, tuple[str, ...]]:
-    """Return the form of a new table that has the training data's columns, and notices. Columns are found by name, in
-    any order. A table without the target has no labels."""
+    """Return the form of a new table that has the training data's columns, and notices.
+
+    Columns are found by name, in any order. A table without the target has no labels.
+    """
     _check_columns(table)
     known = known.stripped()
     if target is not None and target not in table.columns:
@@ -150,7 +154,8 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
 
 def form_by_place(table: TableFile, width: int, target: str | None = None) -> Form:
     """Return the form of a new table for unnamed training data: columns in order, without the target. A table with as
-    many columns as features has no target, unless one is named."""
+    many columns as features has no target, unless one is named.
+    """
     if target is None and len(table.columns) == width:
         _check_columns(table)
         return Form(None, table.columns)
@@ -167,8 +172,11 @@ def _check_columns(table: TableFile) -> None:
 
 
 class Vocabulary:
-    """The distinct texts of a column and their numbers. If ``values`` are given, no other text gets a number; those in
-    ``without`` never do, nor does ``base``, which counts as known."""
+    """The distinct texts of a column and their numbers.
+
+    If ``values`` are given, no other text gets a number; those in ``without`` never do, nor does ``base``, which counts
+    as known.
+    """
 
     def __init__(self, values: Sequence[str] = (), without: Sequence[str] = (), base: str | None = None):
         self.closed, self.without, self.base = bool(values), without, base
@@ -199,8 +207,11 @@ class Vocabulary:
 
 
 class Target:
-    """The target column: numbers as long as all cells are, otherwise text labels. A ``name`` of None means that no
-    label is known. ``given``: every row must have a label; ``names`` are the labels if they are known to be texts."""
+    """The target column: numbers as long as all cells are, otherwise text labels.
+
+    A ``name`` of None means that no label is known. ``given``: every row must have a label; ``names`` are the labels if
+    they are known to be texts.
+    """
 
     def __init__(self, name: str | None, given: bool = True, names: Sequence[str] | None = None):
         self.name, self.given = name, given

@@ -61,9 +61,11 @@ def load_shared(folder: Path):
 
 @contextlib.contextmanager
 def replacing(path: Path, last_look=None):
-    """Open a binary file that replaces ``path`` when the block ends; after an error it is removed. A link under this
-    name is replaced, not followed. ``last_look()`` is called just before the file gets its name, and may raise to keep
-    what is there."""
+    """Open a binary file that replaces ``path`` when the block ends; after an error it is removed.
+
+    A link under this name is replaced, not followed. ``last_look()`` is called just before the file gets its name, and
+    may raise to keep what is there.
+    """
     beside = path.with_name(f"{path.name[:NAME]}.new-{secrets.token_hex(8)}")
     try:
         descriptor = open_bytes(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -85,7 +87,9 @@ def replacing(path: Path, last_look=None):
 
 def remove_temporaries(folder: Path, is_ours) -> None:
     """Remove temporary files that killed processes left in a folder that nobody else writes to.
-    ``is_ours(name) -> bool`` tells whether a file of that name is one that screenpath replaces."""
+
+    ``is_ours(name) -> bool`` tells whether a file of that name is one that screenpath replaces.
+    """
     for entry in list(os.scandir(folder)):
         found = TEMPORARY.fullmatch(entry.name)
         if found and is_ours(found[1]) and entry.is_file(follow_symlinks=False):
@@ -152,9 +156,11 @@ def check_kept(path: Path, keep: int, sha256: str) -> None:
 
 
 class Appender:
-    """A file that grows by whole records, under a name ending in ``.partial`` until it is complete. ``named``: it has
-    its final name from the beginning. ``keep`` bytes of an earlier run's file, under either name, are kept; if there
-    are fewer, or others than those of ``sha256``, a RunFolderError is raised."""
+    """A file that grows by whole records, under a name ending in ``.partial`` until it is complete.
+
+    ``named``: it has its final name from the beginning. ``keep`` bytes of an earlier run's file, under either name,
+    are kept; if there are fewer, or others than those of ``sha256``, a RunFolderError is raised.
+    """
 
     def __init__(self, path: Path, keep: int = 0, named: bool = False, sha256: str | None = None):
         self.path = path
@@ -202,8 +208,11 @@ class Appender:
 
 
 class FolderLock:
-    """Exclusive use of a folder for as long as this process lives. Raises an :class:`InUseError` if another process
-    holds the lock, a :class:`RunFolderError` if the file under the lock's name is not a lock."""
+    """Exclusive use of a folder for as long as this process lives.
+
+    Raises an :class:`InUseError` if another process holds the lock, a :class:`RunFolderError` if the file under the
+    lock's name is not a lock.
+    """
 
     def __init__(self, folder: Path):
         self.path = folder / LOCK

@@ -132,7 +132,9 @@ def parse_bytes(text: str) -> int:
 
 class MemoryLimit:
     """The limit of ``--max-memory``, or one process's share of it: private bytes this process may take; None for any.
-    ``whole`` is the limit of the command, if this is the share of one of its ``count`` worker processes."""
+
+    ``whole`` is the limit of the command, if this is the share of one of its ``count`` worker processes.
+    """
 
     def __init__(self, limit: int | None = None, whole: int | None = None, count: int = 1):
         self.limit, self.whole, self.count = limit, whole, count
@@ -178,8 +180,11 @@ class MemoryLimit:
         return physical_bytes() if self.left is None else self.left
 
     def check(self, needed: int, what: str, hint: str = "", known: int = 0) -> None:
-        """Raise if ``needed`` more bytes would exceed the limit. ``what`` needs the memory, ``hint`` is an alternative.
-        The limit that the message suggests includes ``known`` bytes, needed later."""
+        """Raise if ``needed`` more bytes would exceed the limit.
+
+        ``what`` needs the memory, ``hint`` is an alternative. The limit that the message suggests includes ``known``
+        bytes, needed later.
+        """
         if self.limit is None:
             return
         taken, needed = private_bytes(), int(needed) + self.to_come
@@ -209,8 +214,10 @@ class MemoryLimit:
         self.check_possible(needed, what, "check the largest index of the data", self.copy)
 
     def lend(self, count: int, each: int, needed: int, what: str, hint: str) -> None:
-        """Divide the rest among ``count`` processes, or raise if their shares would be too small. Each needs ``each``
-        bytes in addition to its code, and this process ``needed`` bytes meanwhile."""
+        """Divide the rest among ``count`` processes, or raise if their shares would be too small.
+
+        Each needs ``each`` bytes in addition to its code, and this process ``needed`` bytes meanwhile.
+        """
         if self.limit is None:
             return
         beside, each = needed + TRACKER, self.base + CODE + SPARE + each
@@ -401,8 +408,10 @@ def shape_of(n: int, d: int, nnz: int, options: dict, dense: bool, classes: int 
 
 
 def preparing(shape: Shape, raw: int, options: dict) -> tuple[int, int]:
-    """Return the bytes that preparing ``raw`` values adds for good, while raw ones are kept, and temporarily. ``shape``
-    is that of the prepared rows; the raw values are sparse."""
+    """Return the bytes that preparing ``raw`` values adds for good, while raw ones are kept, and temporarily.
+
+    ``shape`` is that of the prepared rows; the raw values are sparse.
+    """
     scaled = options.get("scale", "none") != "none"
     if shape.dense:
         return shape.rows, PREPARED

@@ -88,8 +88,10 @@ class Plugin:
 
 
 def plugin_of(value) -> Plugin | None:
-    """Return the plug-in that an option's value names or is; None for a built-in name. ``value`` is a str, a class, an
-    object, or a tuple (class or object, "gap")."""
+    """Return the plug-in that an option's value names or is; None for a built-in name.
+
+    ``value`` is a str, a class, an object, or a tuple (class or object, "gap").
+    """
     if value is None or isinstance(value, Plugin):
         return value
     if isinstance(value, str):

@@ -79,8 +79,10 @@ def are_names(value) -> bool:
 
 
 def wrong_entries(record: dict, needed: dict, possible: dict) -> Iterator[tuple[str, bool]]:
-    """Yield the invalid entries of a record, and whether they are present. Entries are named by their path,
-    ``data.sha256``; ``possible`` ones may be missing or None."""
+    """Yield the invalid entries of a record, and whether they are present.
+
+    Entries are named by their path, ``data.sha256``; ``possible`` ones may be missing or None.
+    """
     for name, good in {**needed, **possible}.items():
         value: Any = record
         for part in name.split("."):

@@ -37,9 +37,11 @@ MEMORY_FACTOR = 8  # bytes that a job needs per byte of its block: text, parsed 
 
 @contextmanager
 def rereadable(sources: Sequence, folder):
-    """Yield sources; tables, and text with words as labels, can be read more than once. Sources are paths, also of
-    pipes, ``-`` for standard input, or binary file objects. A stream of text with numeric labels is read as it comes; a
-    stream that must be read twice is copied to ``folder`` meanwhile."""
+    """Yield sources; tables, and text with words as labels, can be read more than once.
+
+    Sources are paths, also of pipes, ``-`` for standard input, or binary file objects. A stream of text with numeric
+    labels is read as it comes; a stream that must be read twice is copied to ``folder`` meanwhile.
+    """
     with ExitStack() as stack:
         found = []
         for source in sources:
@@ -78,7 +80,8 @@ def _head(stream) -> bytes:
 
 def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
     """Return the text labels of LIBSVM text, sorted; empty if labels are numbers, as in sources that can be read only
-    once."""
+    once.
+    """
     found: set[str] = set()
     for source in sources:
         if isinstance(source, Begun):
@@ -165,8 +168,10 @@ class TableBlock:
 
 
 def settle(sources: Sequence, one_hot: str | Sequence[str], cells: Cells = USUAL, **more) -> Settled | None:
-    """Return the form and text labels of tables; None if the files are LIBSVM text. Text labels and one-hot columns are
-    read once for their values; arguments are those of ``form_of``."""
+    """Return the form and text labels of tables; None if the files are LIBSVM text.
+
+    Text labels and one-hot columns are read once for their values; arguments are those of ``form_of``.
+    """
     kinds = [is_table_file(source, cells) for source in sources]
     if not any(kinds):
         return None

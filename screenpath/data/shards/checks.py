@@ -213,8 +213,10 @@ class Mapped:
 
 
 def map_array(file: Path, dtypes, shape: tuple) -> Mapped:
-    """Map a ``.npy`` file copy-on-write: pages are shared with the file, but compiled code sees an ordinary array. It
-    must have one of ``dtypes`` and exactly that shape; otherwise :class:`NotAnArray` is raised."""
+    """Map a ``.npy`` file copy-on-write: pages are shared with the file, but compiled code sees an ordinary array.
+
+    It must have one of ``dtypes`` and exactly that shape; otherwise :class:`NotAnArray` is raised.
+    """
     descriptor = os.open(file, os.O_RDONLY | AT_ONCE | BINARY)
     try:
         state = os.fstat(descriptor)

@@ -310,9 +310,11 @@ class DataCacheWarning(UserWarning):
 def cached_shards(
     path, cache, zero_based: bool = False, max_memory: int | None = None, target: str | None = None, one_hot=(), **more
 ) -> ShardFolder | None:
-    """Return a data file as shards from a cache folder, after converting it if they are missing or damaged. An entry is
-    used if it was made from this state of this file, read in this way, and no part has a fault. Returns None while
-    another process makes the same entry, and (with a warning) if it cannot be made."""
+    """Return a data file as shards from a cache folder, after converting it if they are missing or damaged.
+
+    An entry is used if it was made from this state of this file, read in this way, and no part has a fault. Returns
+    None while another process makes the same entry, and (with a warning) if it cannot be made.
+    """
     path = Path(path)
     more = {name: given if isinstance(given, str) else list(given) for name, given in more.items() if given}
     origin = {**_origin(path, zero_based), "target": target, "one_hot": list(one_hot), **more}

@@ -88,8 +88,10 @@ class ShardFault:
 
 class ShardFolder:
     """A folder written by ``screenpath convert``, by rows or by columns; ``by`` is what it must be, None for either.
+
     ``content``: compare the SHA-256 of shards too, because a resumed run must have the same data, not only undamaged
-    data. If meta.json is missing, damaged or from a newer version, a DataError is raised."""
+    data. If meta.json is missing, damaged or from a newer version, a DataError is raised.
+    """
 
     n: int  # n, d: samples and features
     d: int
@@ -166,8 +168,10 @@ class ShardFolder:
         return found.array
 
     def shard(self, k: int) -> Shard:
-        """Map the rows of shard ``k``, as :meth:`part`; the mappings of the first shards are kept. A mapping shows what
-        is written to its file, so files that have changed are checked again."""
+        """Map the rows of shard ``k``, as :meth:`part`; the mappings of the first shards are kept.
+
+        A mapping shows what is written to its file, so files that have changed are checked again.
+        """
         if k in self._kept and self._unchanged(k):
             return self._kept[k]
         self._kept.pop(k, None)

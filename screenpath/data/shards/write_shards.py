@@ -104,8 +104,11 @@ class ShardWriter:
 
     def write(self, k: int, rows, labels: np.ndarray, storage: str) -> dict:
         """Write one shard and return its number and its entry in meta.json; calls for different shards may run
-        concurrently. Rows, shape (rows, width), are an ndarray, whose zeros are not stored, or a csr_array with sorted
-        indices from 0."""
+        concurrently.
+
+        Rows, shape (rows, width), are an ndarray, whose zeros are not stored, or a csr_array with sorted indices from
+        0.
+        """
         parts = shard_parts(rows, labels, storage)
         hashes = {name: self._save(part_name(k, name), array) for name, array in parts.items()}
         entry = {

@@ -165,8 +165,10 @@ OTHER = -1  # code of a token that is no label
 
 
 class Words:
-    """The labels of a file, which the first one decides to be words or numbers. ``names`` are all labels if they are
-    known to be words; empty if they are known to be numbers."""
+    """The labels of a file, which the first one decides to be words or numbers.
+
+    ``names`` are all labels if they are known to be words; empty if they are known to be numbers.
+    """
 
     def __init__(self, names: Sequence[str] | None = None):
         self.texts = None if names is None else bool(names)  # whether labels are words; None before the first one

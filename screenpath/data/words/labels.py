@@ -18,8 +18,11 @@ TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class NamedLabel(float):
-    """The number of a text label: code computes with the number, messages show the name. It is the number that the text
-    writes or, if labels are not numbers, the place of the name among them, sorted, from 0."""
+    """The number of a text label: code computes with the number, messages show the name.
+
+    It is the number that the text writes or, if labels are not numbers, the place of the name among them, sorted, from
+    0.
+    """
 
     def __new__(cls, number: float, name: str):
         made = super().__new__(cls, number)
@@ -65,8 +68,10 @@ def in_python(labels: Sequence) -> list:
 
 
 def label_cells(labels: Sequence) -> list[str]:
-    """Return the table cell of each label: its number, or its name on one line, quoted if CSV needs it. If names are
-    ambiguous on one line, or look like the numbers of labels, all labels are written as numbers."""
+    """Return the table cell of each label: its number, or its name on one line, quoted if CSV needs it.
+
+    If names are ambiguous on one line, or look like the numbers of labels, all labels are written as numbers.
+    """
     cells = [repr(float(label)) for label in labels]
     if not all(isinstance(label, NamedLabel) for label in labels) or not are_texts(labels):
         return cells
@@ -114,9 +119,12 @@ def recoded(
     y: np.ndarray, names: Sequence[str] | None, known: Sequence[str] | None, source: str,
     spelled: Spelled | None = None, labels: Sequence = (),
 ) -> np.ndarray:  # fmt: skip
-    """Return the labels of new data as numbers of the training data's labels; unknown ones (nan) stay nan. ``names``
-    and ``known`` are the label names of the new and the training data, None if they are numbers; ``spelled`` has the
-    texts of numbers in the new data, ``labels`` are those of the model. A label unknown to the model is an error."""
+    """Return the labels of new data as numbers of the training data's labels; unknown ones (nan) stay nan.
+
+    ``names`` and ``known`` are the label names of the new and the training data, None if they are numbers; ``spelled``
+    has the texts of numbers in the new data, ``labels`` are those of the model. A label unknown to the model is an
+    error.
+    """
     exact = {float(one): label_text(one) for one in labels if not isinstance(one, str)}
 
     def other(text: str) -> DataError:
@@ -211,9 +219,11 @@ def are_targets(labels: np.ndarray) -> bool:
 
 
 def binary_labels(y, source: str = "", names=None) -> np.ndarray:
-    """Turn two labels into signs, shape (n,): the larger is +1. Another number of labels is a DataError. ``source``,
-    the name of the data, is put before an error message; it is empty for Python functions of arrays, whose hints name
-    no options."""
+    """Turn two labels into signs, shape (n,): the larger is +1. Another number of labels is a DataError.
+
+    ``source``, the name of the data, is put before an error message; it is empty for Python functions of arrays, whose
+    hints name no options.
+    """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
     upper = y == high
     if low < high and (upper | (y == low)).all():

@@ -19,7 +19,9 @@ FEW = 64  # values searched one by one
 
 def number_of(text: str) -> float:
     """Return the number that a text writes, without surrounding blanks; ValueError if LIBSVM text does not allow it.
-    Python's ``float`` accepts more: ``1_0``, digits of other scripts, ``nan``, ``infinity``."""
+
+    Python's ``float`` accepts more: ``1_0``, digits of other scripts, ``nan``, ``infinity``.
+    """
     text = text.strip()
     if NUMBER.fullmatch(text) is None:
         raise ValueError(f"no number: '{text}'")

@@ -164,7 +164,9 @@ CONTENTS = {  # their names, else as the key
 
 def differences(before: dict, now: dict, usual: dict | None = None) -> list[str]:
     """Return the settings in which two runs differ, with both values; of files, and of folds, that they are others.
-    ``usual`` are the values of settings that are not given."""
+
+    ``usual`` are the values of settings that are not given.
+    """
     now = json.loads(dump_json(now))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if {"data_sha256", "folds", "repeats"} & set(names):  # which decide what the folds are
