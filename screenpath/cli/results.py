@@ -342,10 +342,8 @@ def verify(run, data, format, explain, step):
     if format == "json":
         click.echo(json.dumps(found.record(), indent=1))
         return ERROR if found.faults else UNCERTIFIED if found.unclaimed else DONE
-    click.echo(str(found))
     covered = ([how_much(found.covered)] if found.covered else []) + not_covered(found.uncovered)
-    for line in explained(found, step) if explain else covered:
-        click.echo(line)
+    click.echo("\n".join([str(found), *(explained(found, step) if explain else covered)]))
     for place, reason in found.faults[:SHOWN]:
         click.echo(reason if place is None else f"step {place}, {reason}", err=True)
     if len(found.faults) > SHOWN:

@@ -181,8 +181,8 @@ def plan_of(model: str, options: dict) -> tuple:
     names = listed(options[option], option, EXAMPLES.get(model, BOX_EXAMPLE))
     refuse_unaudited(names, options["audit"])
     starts = listed(options["start"], "start", "warm,cold") if "start" in options else [None]
-    for name in set(starts) - {*STARTS, None}:
-        raise UsageError(f"unknown start '{name}'", "use `start=warm`, cold or warm,cold")
+    if wrong := [name for name in starts if name not in (*STARTS, None)]:
+        raise UsageError(f"unknown start '{wrong[0]}'", "use `start=warm`, cold or warm,cold")
     spec, options, make, measured = _ways(model, names, starts, options)
     variants: list[Variant] = []
     for start, on, name in product(starts, SHRINKING[options.get("shrinking")], names):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from screenpath.errors import UsageError
 from screenpath.verify import Verification
 from screenpath.verify.certificate import Pair
 from screenpath.verify.file import PARAMETERS
@@ -24,6 +25,9 @@ def explained(found: Verification, step: int) -> list[str]:
         none = f"there is none; the path has the steps 0 to {found.steps - 1}"
         known = "the run does not call it certified, it claims nothing" if step in found.unclaimed else none
         return [f"step {step}: {known}"]
+    if not isinstance(pair, Pair):
+        what = "`explain` prints one inequality, and one-vs-one has one for each pair of labels"
+        raise UsageError(what, "leave it out")
     return list(_lines(pair, found.tol, [reason for number, reason in found.faults if number == step]))
 
 

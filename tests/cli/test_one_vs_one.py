@@ -76,6 +76,8 @@ def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatc
     for name in ("certificate.bin", "coefficients.csv"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
     assert call("verify", "cut").code == 0
+    refused = call("verify", "cut", "--explain", "--step", 0)
+    assert refused.code == 2 and not refused.out and "one for each pair of labels" in refused.err
     _, _, refused, _ = by_fractions((tmp_path / "cut" / "certificate.bin").read_bytes(), tmp_path / three)
     assert "of a pair of labels" in refused
 

@@ -368,6 +368,7 @@ def test_selectors_that_select_nothing(call, tmp_path):
     for option, text, what, remedy in (
         ("--drop", "nme,id", "people.csv has no column 'nme' (--drop nme)", "did you mean name?"),
         ("--target", "smokr", "people.csv has no column 'smokr' (--target smokr)", "did you mean smoker?"),
+        ("--target", "", "people.csv has no column ''", "there are "),
         ("--columns", "age:stps", "people.csv has no column 'stps'", "did you mean steps?"),
         ("--columns", "/^z/", "no column matches --columns '/^z/'", "there are id, name"),
         ("--columns", "steps:age", "'steps' stands after 'age'", "write age:steps"),
@@ -435,7 +436,7 @@ def test_columns_that_cannot_name_rows(call, tmp_path):
     Path("people.csv").write_text(PEOPLE)
     for more, what in (
         (("--id", "smoker"), "is the target"), (("--id", "name", "--one-hot", "name"), "is a feature"),
-        (("--id", "nam"), "has no column 'nam' (--id nam)"),
+        (("--id", "nam"), "has no column 'nam' (--id nam)"), (("--id", ""), "has no column ''"),
     ):  # fmt: skip
         said = call("svm", "people.csv", "--target", "smoker", *more)
         assert said.code == 2 and what in said.err

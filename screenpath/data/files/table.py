@@ -106,9 +106,9 @@ def form_of(
             raise UsageError(why, f"name it: `target=COLUMN`; there are {there}")
         target = found[0]
     how = table.cells
-    named = {"target": target, "id": id, "weight_column": how.weight_column, "group_column": how.group_column}
-    for what, name in named.items():
-        if name and name not in table.columns:
+    more = {"weight_column": how.weight_column or None, "group_column": how.group_column or None}
+    for what, name in {"target": target, "id": id, **more}.items():
+        if name is not None and name not in table.columns:
             raise no_column(table.name, name, table.columns, f"`{what}={name}`")
     if target in hot:
         raise UsageError(f"the column '{target}' is the target, not a feature", "leave it out of `one_hot`")
