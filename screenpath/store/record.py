@@ -207,7 +207,8 @@ def _check_together(file: Path, record: dict) -> None:
         if name.startswith(("test_", "cv_")) and score not in SCORES:
             raise damaged(file, f"the column {name} is no score")
     features, width = record["preparation"].get("features"), record["data"]["n_features"]
-    if len(record["data"].get("feature_names") or range(width)) != width:
+    names = record["data"].get("feature_names")
+    if names is not None and len(names) != width:
         raise damaged(file, "data.feature_names are those of another number of features")
     if features is not None:
         if not features or features[-1] > width or any(a >= b for a, b in zip(features, features[1:], strict=False)):

@@ -119,9 +119,9 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     try:
         problem = Problem(record, header, (Path(data), folder))
+        how = data, str(folder), problem.watch, problem.roundings()
     except UNREADABLE as error:
         raise form.damaged(folder / form.NAME, f"an entry is missing or of the wrong kind ({error})") from None
-    how = data, str(folder), problem.watch, problem.roundings()
     steps = several[0]
     if header.get("one_vs_one"):
         steps, found = _check_pairs(header, several, *how)
@@ -131,7 +131,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
         with _in_words(str(folder)):
             parts = differences(folder, problem, steps, found.pairs, hashed.entry)
             found.faults, found.covered, found.uncovered = parts
-    if "folds" in record["options"] and form.FOLDS not in record["files"]:  # the time was up
+    if "folds" in record["options"] and form.FOLDS not in record.get("files", ()):  # the time was up
         found.uncovered += [f"{name}: all" for name in FOLDED]
     elif not found.faults and "folds" in record["options"]:
         with _in_words(str(folder)), np.errstate(all="ignore"):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from screenpath import load_run
 from screenpath.errors import ScreenpathError
 from screenpath.verify import verify_certificate
 from tests import plain
@@ -51,6 +52,17 @@ def test_a_list_of_files_that_is_none_is_one_error(run, files):
     (run / "run.json").write_text(json.dumps({**record, "files": files}))
     with pytest.raises(ScreenpathError, match="is damaged"):
         verify_certificate(run)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "read"),
+    [("options", "class_weight", 3, verify_certificate), ("data", "feature_names", [], load_run)],
+)
+def test_an_entry_of_the_wrong_kind_or_size_is_one_error(run, part, name, value, read):
+    record = json.loads((run / "run.json").read_text())
+    seal(run, {**record, part: {**record[part], name: value}})
+    with pytest.raises(ScreenpathError, match="is damaged"):
+        read(run)
 
 
 def test_the_worst_place_between_steps(run, data, tmp_path):

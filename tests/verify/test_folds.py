@@ -17,7 +17,7 @@ from screenpath.verify.file import END, FOLD, FOLDS, HEADER, LEVERS, MAGIC, STEP
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
 from tests.conftest import ROOT
-from tests.run_folders import seal
+from tests.run_folders import seal, unsealed
 
 X, Y = clouds(n=60, d=3)
 SVM = {"grid": 5, "folds": 3, "scale": "standard", "quiet": True, "certificate": True, "intercept": "none"}
@@ -270,6 +270,12 @@ def test_entries_of_the_record(run, place, value, words):
     (run / "run.json").write_text(json.dumps(record))
     found = refused(run)
     assert any(word in found for word in words.split("|"))
+
+
+def test_folds_are_not_checked_without_the_list_of_files(run):
+    unsealed(run)
+    found = verify_certificate(run)
+    assert not found.faults and "cv.csv: all" in found.uncovered
 
 
 def edited(folder, change):
