@@ -100,7 +100,7 @@ def as_options(spec: Spec, keywords: dict[str, Any], width: int) -> dict[str, An
         o.pop("chunk_form", None)
     for name in set(PARAMETERS["poly"]).difference(PARAMETERS.get(str(o.get("kernel")), ())):
         o.pop(name, None)
-    if o.get("gamma", SCALE) != SCALE:
+    if not isinstance(gamma := o.get("gamma", SCALE), str) or gamma != SCALE:  # an array has no single truth
         o["gamma"] = repr(parse_gamma(o["gamma"], width))
     if "dtype" in o:
         o["dtype"] = stored_type(o["dtype"]).name

@@ -252,11 +252,12 @@ def test_lists_and_weights_that_are_no_numbers():
         screenpath.svm_path(X, Y, class_weight={None: 1.0})
     with pytest.raises(DataError, match="the labels are neither all numbers nor all texts"):
         screenpath.svm_path(X, [10**400] * 40)
-    for gamma in (None, [1.0], {}, 10**400):
+    for gamma in (None, [1.0], {}, 10**400, np.ones(2)):
         with pytest.raises(UsageError, match="`gamma` must be a positive number, NUMBER/d or scale"):
             screenpath.kernel_svm_path(X, Y, gamma=gamma)
-    with pytest.raises(UsageError, match="`dtype` must be float64 or float32"):
-        screenpath.kernel_svm_path(X, Y, dtype="foo")
+    for dtype in ("foo", "1/2"):
+        with pytest.raises(UsageError, match="`dtype` must be float64 or float32"):
+            screenpath.kernel_svm_path(X, Y, dtype=dtype)
     with pytest.raises(UsageError, match="`max_memory` must be an amount of memory"):
         screenpath.kernel_svm_path(X, Y, max_memory=[1, 2])
 

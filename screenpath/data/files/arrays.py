@@ -50,7 +50,7 @@ def stored_type(dtype) -> np.dtype:
     """Return float64 or float32 as a dtype; integers would lose fractions: any other is a :class:`UsageError`."""
     try:
         found = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     if found not in (np.float64, np.float32):
         raise UsageError(f"`dtype` must be float64 or float32, not {dtype!r}")
