@@ -27,9 +27,9 @@ CHUNKS = "how many columns are looked at at a time: what it costs, not what come
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
 LEVER = "screenpath/kernels/screen/lever.py"
 RANGE = "screenpath/regions/lever.py"
-TAU = "tau = own.kinks - 0.5 * signs * (point.products + C * duals)"
+TAU = "tau = own.kinks - 0.5 * signs * (certificate.point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
-RANGE_SLACK = "slack = model.rounding * (model.norms * extent + np.abs(own.kinks))"
+RANGE_SLACK = "slack = model.rounding * (model.norms * extent_of(certificate) + np.abs(own.kinks))"
 CHOSEN = "rows and weights are chosen without it, and the offsets that it is part of are formed anew"
 ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
 
@@ -127,14 +127,14 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "0.5",
     ): "a start behind the end, 0, either way",
     ("screenpath/cv/certify.py", "heaviest", "return 0, 0.5", "0.25"): "of no intervals every point is in none",
-    (RANGE, "pair_levers", TAU, "0.5 / signs"): ONES,
+    (RANGE, "seen_by", TAU, "0.5 / signs"): ONES,
     (RANGE, "pair_levers", AT, "0.5 / signs[of]"): ONES,
-    (RANGE, "pair_levers", RANGE_SLACK, "model.norms / extent"): CHOSEN,
+    (RANGE, "seen_by", RANGE_SLACK, "model.norms / extent_of(certificate)"): CHOSEN,
     (
         RANGE,
-        "pair_levers",
+        "seen_by",
         RANGE_SLACK,
-        "model.rounding / (model.norms * extent + np.abs(own.kinks))",
+        "model.rounding / (model.norms * extent_of(certificate) + np.abs(own.kinks))",
     ): CHOSEN,
     (
         RANGE,
