@@ -19,7 +19,7 @@ RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
 SMALLEST, LARGEST = 1e-14, 1e-2  # ridges
 ROUGH = 5e-5  # ridges from which on a float32 factor does for a matrix in float32: in half the time
 BORDER = 0.25  # coordinates that may join or leave a factor, as a share of its own
-SLOW = 0.5  # of the gap: after a step that leaves more the ridge rises if it was cut, and is that of the next factor
+SLOW = 0.5  # share of the gap; a step that leaves more raises the ridge if it was cut, and may need a new factor
 
 
 class FaceNewton:

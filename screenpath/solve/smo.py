@@ -31,8 +31,8 @@ from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "smo")
 AIM, LATER = 0.4, 0.2  # an active set is solved to this fraction of the gap that is asked for, first and later
-# Survivors of either side that an active set takes besides: one in so many rows, at least, and at most. Another epoch
-# costs the more, the more rows there are.
+# An active set takes more survivors from either side than it must: one for every NEXT rows, at least FEWEST and at
+# most MANY. The more rows there are, the more another epoch costs.
 NEXT, FEWEST, MANY = 40, 128, 256
 WRONG = 2000  # survivors on the wrong side of their kink that enter an active set at once, at least
 PATIENCE = 12  # epochs without progress after which rounding must be what stands in the way
