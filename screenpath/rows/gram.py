@@ -110,7 +110,6 @@ class GramRows(Counted):
     """
 
     where: np.ndarray | None = None  # which rows of a matrix that is shared these are
-    rough: np.ndarray | None = None  # such a matrix in float32
     hasty = False  # whether sums of float64 do where more precise ones are asked for
 
     def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, threads=1, tell=None, inexact=0.0):
@@ -146,12 +145,11 @@ class GramRows(Counted):
         found._take(self.blocks.with_gamma(value))
         return found
 
-    def take_matrix(self, matrix: np.ndarray, error: float, rough: np.ndarray, where: np.ndarray) -> None:
-        """Use a matrix between rows, without signs, whose values are off by at most ``error``; ``rough`` are these in
-        float32, and these rows are those at ``where``.
+    def take_matrix(self, matrix: np.ndarray, error: float, where: np.ndarray) -> None:
+        """Use a matrix between rows, without signs, whose values are off by at most ``error``; these are at ``where``.
         """
         self.blocks.error = self.error = max(self.error, error)
-        self._matrix, self.plan, self.rough, self.where = matrix, replace(self.plan, whole=True), rough, where
+        self._matrix, self.plan, self.where = matrix, replace(self.plan, whole=True), where
         self.forget()
 
     @property
@@ -332,8 +330,7 @@ class Square:
         """Return the places of rows ``z``, at most ``plan.square`` of them, in ``values``, computing what is new."""
         index = self.rows.place(index)
         if self.rows.plan.whole:
-            rough = self.rows.rough if self.dtype == np.float32 else None
-            self.values = self.rows.matrix if rough is None else rough
+            self.values = self.rows.matrix
             return self.rows.in_matrix(index)
         wanted = np.unique(index) if self.rows.mirrored else index
         new = wanted[self._slots[wanted] < 0]

@@ -13,12 +13,14 @@ from screenpath.numbers.rounding import OUTWARD, UNIT
 from screenpath.rows.gram import HEIGHT, GramRows, Space
 from screenpath.rows.kernel_functions import HeldOutRows, KernelBlocks
 
-MOST = 8192  # rows: of more, active sets need a small part of the matrix
+MOST = 12288  # rows, 1.8 GB: of more, active sets need a small part of the matrix
 
 
 def may_share(n: int, processes: int) -> bool:
-    """Tell whether the values of ``n`` rows fit: exponents, and the values of a gamma twice, for each process."""
-    return n <= MOST and not in_force() and 3 * 8 * n * n <= free_memory() // 2 // processes
+    """Tell whether the values of ``n`` rows fit, for each process: those of a gamma, half as many exponents, and what a
+    fold has held out.
+    """
+    return n <= MOST and not in_force() and 2 * 8 * n * n <= free_memory() // 2 // processes
 
 
 class SharedValues:
@@ -26,11 +28,9 @@ class SharedValues:
 
     def __init__(self, blocks: KernelBlocks):
         self.blocks, self._gamma, self._values = blocks, 0.0, np.empty((blocks.n, blocks.n))
-        self.rough = np.empty((blocks.n, blocks.n), dtype=np.float32)  # the same, without a bound
-        self._exponents = np.zeros((blocks.n, blocks.n))  # those on and below the diagonal
-        for start in range(0, blocks.n, HEIGHT):
-            stop = min(start + HEIGHT, blocks.n)
-            self._exponents[start:stop, :stop] = blocks.arguments(slice(start, stop), slice(0, stop))
+        rows = [slice(start, min(start + HEIGHT, blocks.n)) for start in range(0, blocks.n, HEIGHT)]
+        # Of some rows each, on and below the diagonal
+        self._exponents = [(part, blocks.arguments(part, slice(0, part.stop))) for part in rows]
         # Where a fold's held-out values, and its copies, are written; new memory would be slow.
         self._room, self.spaces = Space(), (Space(), Space(), Space())
         # An exponent of a smaller gamma is as much smaller, errors included, and rounded twice more.
@@ -40,16 +40,12 @@ class SharedValues:
         """Return the matrix of all pairs, valid until the next gamma."""
         if gamma != self._gamma:
             ratio, function = gamma / self.blocks.function.gamma, self.blocks.function
-            for start in range(0, self.blocks.n, HEIGHT):
-                stop = min(start + HEIGHT, self.blocks.n)
-                part = ratio * self._exponents[start:stop, :stop]
-                self.rough[start:stop, :stop] = part
-                kernels.rough_exponentials(self.rough, start, stop, stop, function.constant)
+            for rows, exponents in self._exponents:
+                part = ratio * exponents
                 kernels.exponentials(part)
                 part += function.constant
-                self._values[start:stop, :stop] = part
-                self._values[:stop, start:stop] = part.T
-            kernels.mirror(self.rough, 0, self.blocks.n)
+                self._values[rows, : rows.stop] = part
+            kernels.mirror(self._values, 0, self.blocks.n)
             self._gamma = gamma
         return self._values
 
@@ -58,4 +54,4 @@ class SharedValues:
         values, rows.spaces = self.values(rows.blocks.function.gamma), self.spaces
         test.values = self._room.array(trained.size, held_out.size, np.float64)
         kernels.gather(values, trained, held_out, test.values, 0.0)
-        rows.take_matrix(values, self.error, self.rough, trained)
+        rows.take_matrix(values, self.error, trained)
