@@ -55,7 +55,7 @@ class GivenBlocks(KernelBlocks):
             raise DataError(what, "pass K(x_i, x_j) of all pairs of rows with the training rows")
         return found
 
-    def block(self, rows, columns=None, others=None) -> np.ndarray:
+    def block(self, rows, columns=None, others=None, room=None) -> np.ndarray:
         """Return values as of :meth:`KernelBlocks.block`; of a pair of training rows that below the diagonal."""
         columns = slice(0, self.n) if columns is None else columns
         if others is not None:

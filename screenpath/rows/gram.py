@@ -122,6 +122,7 @@ class GramRows(Counted):
             tell(self.plan.describe())
         self.touched: float = 0
         self.threads = usable_threads(threads)
+        self._tiles: list[np.ndarray] = []  # where threads form their tiles
         self._take(blocks_of(X, function, inexact))
 
     def _plan(self, max_memory) -> GramPlan:
@@ -233,29 +234,39 @@ class GramRows(Counted):
         """Add a sum over data rows to ``out``, its entries ``where`` or all, tile by tile."""
         height, width = self._tile(index.size)
 
-        def one(start: int) -> None:
+        def one(start: int, room: np.ndarray) -> None:
             columns = slice(start, min(start + width, out.size))
             place = columns if where is None else where[columns]
             for first in range(0, index.size, height):
                 rows = slice(first, first + height)
-                out[columns] += weights[rows] @ self.blocks.block(index[rows], place)
+                out[columns] += weights[rows] @ self.blocks.block(index[rows], place, room=room)
 
         self._each(range(0, out.size if index.size else 0, width), one)
 
     def _each(self, starts: range, one) -> None:
-        """Call a function for each start, on threads."""
+        """Call a function for each start, on threads, with memory for a tile: new memory is slow."""
+
+        def with_room(start: int) -> None:
+            room = self._tiles.pop() if self._tiles else np.empty(HEIGHT * WIDTH)
+            one(start, room)
+            self._tiles.append(room)
+
         if self.threads == 1 or len(starts) < 2:
             for start in starts:
-                one(start)
+                with_room(start)
         else:
             with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(one, starts))
+                list(pool.map(with_room, starts))
+
+    @property
+    def rough_for_once(self) -> bool:
+        """Tell whether :meth:`rough_sum_at` may be used."""
+        return not (self.plan.whole or self.mirrored) and self.blocks.roughens
 
     @property
     def roughens(self) -> bool:
-        """Tell whether :meth:`rough_sum_at` may be used."""
-        few = self.plan.whole or self.mirrored or self.n < ROUGH_ROWS
-        return self.spares and not few and self.blocks.roughens
+        """Tell whether rows may be rough from point to point."""
+        return self.spares and self.n >= ROUGH_ROWS and self.rough_for_once
 
     @property
     def rough_error(self) -> float:
@@ -267,7 +278,7 @@ class GramRows(Counted):
         self.touched += index.size * target.size / self.n
         out, signed = np.zeros((2, target.size)), weights * self.signs[index]
 
-        def one(start: int) -> None:
+        def one(start: int, _) -> None:
             part = slice(start, start + ROUGH_WIDTH)
             out[:, part] = self.blocks.rough_sums(index, signed, target[part])
 

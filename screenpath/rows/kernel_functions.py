@@ -249,10 +249,15 @@ class KernelBlocks:
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def block(self, rows, columns=None, others=None) -> np.ndarray:
-        """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all)."""
-        K, f = self.arguments(rows, columns, others), self.function
-        if f.exponential:
+    def block(self, rows, columns=None, others=None, room=None) -> np.ndarray:
+        """Return the kernel between chosen rows of the data, or of ``others``, and data rows ``columns`` (or all).
+
+        Of dense rows it is in ``room``, if given, memory that is used again and again: new memory is slow.
+        """
+        (K, finish), f = self._products(rows, columns, others, room), self.function
+        if finish is not None:
+            kernels.radial(K, *finish)
+        elif f.exponential:
             kernels.exponentials(K)
         elif f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
@@ -318,21 +323,32 @@ class KernelBlocks:
         bound = 1.05 * (ROUGH_UNIT * units + 2.0 * lowest * float(np.abs(w).sum()))
         return scale * np.stack([out[0], bound])
 
-    def arguments(self, rows, columns=None, others=None) -> np.ndarray:
+    def arguments(self, rows, columns=None) -> np.ndarray:
         """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""
+        K, finish = self._products(rows, columns)
+        if finish is not None:
+            kernels.exponents(K, *finish)
+        return K
+
+    def _products(self, rows, columns, others=None, room=None) -> tuple:
+        """Return inner products, and with what those of the RBF kernel become exponents; of the Laplacian kernel these
+        are returned.
+        """
         A = (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else squares_of(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
         if self.function.name == "laplacian":
             K = np.empty((A.shape[0], B.shape[0]))
             kernels.city_exponents(K, self.function.gamma, _matrix(A), _matrix(B))
-            return K
+            return K, None
         with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
-            K = A @ B.T
+            if room is None or self.sparse:
+                K = A @ B.T
+            else:
+                K = np.matmul(A, B.T, out=room[: a.size * b.size].reshape(a.size, b.size))
         K = K.toarray() if sp.issparse(K) else K
-        if self.function.name == "rbf":
-            kernels.exponents(K, a, b, self.function.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B))
-        return K
+        rbf = self.function.name == "rbf"
+        return K, (a, b, self.function.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B)) if rbf else None
 
     def diagonal_of(self, squares) -> np.ndarray:
         f = self.function

@@ -117,9 +117,9 @@ class SomeBlocks(KernelBlocks):
         self.whole, self.index, self.n = blocks, index, index.size
         self.diagonal, self.sizes = blocks.diagonal[index], blocks.sizes[index]
 
-    def block(self, rows, columns=None, others=None) -> np.ndarray:
+    def block(self, rows, columns=None, others=None, room=None) -> np.ndarray:
         columns = self.index if columns is None else self.index[columns]
-        return self.whole.block(self.index[rows] if others is None else rows, columns, others)
+        return self.whole.block(self.index[rows] if others is None else rows, columns, others, room)
 
     def rough_sums(self, rows, weights, columns) -> np.ndarray:
         return self.whole.rough_sums(self.index[rows], weights, self.index[columns])

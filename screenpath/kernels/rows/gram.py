@@ -145,60 +145,89 @@ def exponents(K, a, b, gamma, allowed, A, B):
     ``a`` and ``b`` are the squared norms. Where cancellation may cost an exponent more than ``allowed``, its distance
     is summed over the features.
     """
-    A, B = unowned(A), unowned(B)
-    limit, terms, largest = allowed / (4.0 * EPSILON * gamma), A.dense.shape[1] + 8.0, 0.0
-    for j in range(b.size):
-        largest = max(largest, b[j])
+    K, A, B = unowned(K), unowned(A), unowned(B)
+    limit, largest = allowed / (4.0 * EPSILON * gamma), _largest(b)
     for i in range(a.size):
-        for j in range(b.size):
-            K[i, j] = min(gamma * (2.0 * K[i, j] - a[i] - b[j]), 0.0)
-        if a[i] + largest <= limit:
-            continue
-        for j in range(b.size):
-            if A.sparse:
-                terms = A.indptr[i + 1] - A.indptr[i] + B.indptr[j + 1] - B.indptr[j] + 8.0
-            # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added does not count.
-            cancelled = 2.0 * EPSILON * terms * gamma * (a[i] + b[j])
-            if a[i] + b[j] > limit and K[i, j] > -UNDERFLOW - cancelled:
-                K[i, j] = -gamma * _apart(A, i, B, j, False)
+        _exponents(K[i], i, a[i], b, gamma, (limit, largest), A, B)
 
 
-@kernel(fastmath={"contract"})
+@kernel(leaf=True)
+def _largest(values):
+    largest = 0.0
+    for j in range(values.size):
+        largest = max(largest, values[j])
+    return largest
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _exponents(row, i, own, b, gamma, limits, A, B):
+    """Turn the inner products of one row, whose squared norm is ``own``; ``limits`` are that of the sum of two squared
+    norms from which on they may cancel, and the largest ``b``.
+    """
+    (limit, largest), terms = limits, A.dense.shape[1] + 8.0
+    for j in range(b.size):
+        row[j] = min(gamma * (2.0 * row[j] - own - b[j]), 0.0)
+    if own + largest <= limit:
+        return
+    for j in range(b.size):
+        if A.sparse:
+            terms = A.indptr[i + 1] - A.indptr[i] + B.indptr[j + 1] - B.indptr[j] + 8.0
+        # Beyond UNDERFLOW an exponent need not be exact, but what cancellation may have added does not count.
+        cancelled = 2.0 * EPSILON * terms * gamma * (own + b[j])
+        if own + b[j] > limit and row[j] > -UNDERFLOW - cancelled:
+            row[j] = -gamma * _apart(A, i, B, j, False)
+
+
+@kernel
 def exponentials(K):
     """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself, and alike on all machines
     that round products and sums together.
 
     ``x = k log 2 + r`` with ``|r| <= log(2) / 2``. ``k`` times the first part of log 2, and its difference from ``x``,
-    are exact; the rest of ``r`` is rounded by 0.35 units. The Taylor polynomial of degree 13 is cut off by 0.06 units
-    of ``exp(r)``, and in Horner's form rounded by less than 4, by less still where products and sums are rounded
-    together. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved to the last digits of a number, is added to the
-    exponent. Values below ``LOWEST`` count as that.
+    are exact; the rest of ``r`` is rounded by 0.35 units. The polynomial of degree 11, that of Taylor less the last of
+    its Chebyshev parts, is off by 0.1 units of ``exp(r)``, and in Horner's form rounded by less than 4, by less still
+    where products and sums are rounded together. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved to the last
+    digits of a number, is added to the exponent. Values below ``LOWEST`` count as that.
     """
-    turns = np.empty(K.shape[1])
-    added = turns.view(np.int64)
+    K, turns = unowned(K), np.empty(K.shape[1])
     for i in range(K.shape[0]):
-        row, bits = K[i], K[i].view(np.int64)
-        for j in range(row.size):
-            x = LOWEST if row[j] < LOWEST else row[j]
-            turns[j] = x * LOG2E + TURN
-            k = turns[j] - TURN
-            r = (x - k * LOG2_HIGH) - k * LOG2_LOW
-            p = 1.0 / 6227020800.0
-            p = p * r + 1.0 / 479001600.0
-            p = p * r + 1.0 / 39916800.0
-            p = p * r + 1.0 / 3628800.0
-            p = p * r + 1.0 / 362880.0
-            p = p * r + 1.0 / 40320.0
-            p = p * r + 1.0 / 5040.0
-            p = p * r + 1.0 / 720.0
-            p = p * r + 1.0 / 120.0
-            p = p * r + 1.0 / 24.0
-            p = p * r + 1.0 / 6.0
-            p = p * r + 0.5
-            p = p * r + 1.0
-            row[j] = p * r + 1.0
-        for j in range(row.size):
-            bits[j] += added[j] << 52
+        _exponentials(K[i], turns)
+
+
+@kernel(fastmath={"contract"}, leaf=True)
+def _exponentials(row, turns):
+    bits, added = row.view(np.int64), turns.view(np.int64)
+    for j in range(row.size):
+        x = LOWEST if row[j] < LOWEST else row[j]
+        turns[j] = x * LOG2E + TURN
+        k = turns[j] - TURN
+        r = (x - k * LOG2_HIGH) - k * LOG2_LOW
+        p = 2.5114923206989166e-08
+        p = p * r + 2.7632697009842825e-07
+        p = p * r + 2.755722472411198e-06
+        p = p * r + 2.480148524172348e-05
+        p = p * r + 1.9841269909510242e-04
+        p = p * r + 1.388888895257993e-03
+        p = p * r + 8.333333333309378e-03
+        p = p * r + 4.166666666648701e-02
+        p = p * r + 0.16666666666666702
+        p = p * r + 0.5000000000000019
+        p = p * r + 1.0
+        row[j] = p * r + 1.0
+    for j in range(row.size):
+        bits[j] += added[j] << 52
+
+
+@kernel
+def radial(K, a, b, gamma, allowed, A, B):
+    """Turn inner products into values of the RBF kernel: :func:`exponents`, then :func:`exponentials`, but a row at a
+    time, which stays in the nearest cache.
+    """
+    K, A, B, turns = unowned(K), unowned(A), unowned(B), np.empty(b.size)
+    limit, largest = allowed / (4.0 * EPSILON * gamma), _largest(b)
+    for i in range(a.size):
+        _exponents(K[i], i, a[i], b, gamma, (limit, largest), A, B)
+        _exponentials(K[i], turns)
 
 
 @kernel(fastmath={"contract"}, leaf=True)
@@ -304,4 +333,5 @@ def warm_up():
     rough_arguments(rough, rough[0], rough[0])
     rough_exponentials(rough, 0, 2, 2, 0.0)
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
+    radial(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
     city_exponents(np.eye(2), 1.0, X, X)
