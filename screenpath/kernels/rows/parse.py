@@ -58,7 +58,7 @@ class Lines(NamedTuple):
         return cls(labels, labels.view(np.uint64), indptr, values, values.view(np.uint64), indices, hard)
 
 
-@kernel()
+@kernel(leaf=True)
 def _product(a, b):
     """Return high and low half of the 128-bit product of two uint64."""
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -69,7 +69,7 @@ def _product(a, b):
     return high + (middle >> shift) + (middle2 >> shift) + (carry >> shift), a * b
 
 
-@kernel()
+@kernel(leaf=True)
 def _to_bits(digits, q, powers):
     """Return the bits of the float64 nearest to ``digits * 10**q`` (digits > 0), and whether they are decided."""
     if q < -342 or q > 308:
@@ -103,7 +103,7 @@ def _to_bits(digits, q, powers):
     return (mantissa & np.uint64((1 << 52) - 1)) | (np.uint64(exponent) << np.uint64(52)), True
 
 
-@kernel()
+@kernel(leaf=True)
 def _token_end(text, at):
     """Return the end of the token at ``at``: white space, a control byte, a colon or a comment ends it."""
     while text[at] > 32 and text[at] != 58 and text[at] != 35:
@@ -111,13 +111,13 @@ def _token_end(text, at):
     return at
 
 
-@kernel()
+@kernel(leaf=True)
 def _control(byte):
     """Tell whether a byte cannot stand in text: it is below the space and not white space."""
     return byte < 32 and (byte < 9 or byte > 13)
 
 
-@kernel()
+@kernel(leaf=True)
 def _word_end(text, at):
     """Return the end of a label that may be a word; ``at`` if there is none.
 
@@ -132,7 +132,7 @@ def _word_end(text, at):
     return begin if text[at] > 32 or _control(text[at]) else at
 
 
-@kernel()
+@kernel(leaf=True)
 def _digits(text, at, value):
     """Append the decimal digits at ``at`` to ``value`` (wrapping beyond 18 of them); return it and their end."""
     while True:
@@ -143,7 +143,7 @@ def _digits(text, at, value):
         at += 1
 
 
-@kernel()
+@kernel(leaf=True)
 def _long_to_bits(text, at, q, powers):
     """Return the bits of a number with many digits, and whether they are decided.
 
@@ -161,7 +161,7 @@ def _long_to_bits(text, at, q, powers):
     return below, below_decided and above_decided and below == above
 
 
-@kernel()
+@kernel(leaf=True)
 def _number(text, at, powers, exact, slot, values, bits):
     """Parse a decimal number into ``values[slot]`` (``bits`` is the same memory as uint64).
 
@@ -223,7 +223,7 @@ def _number(text, at, powers, exact, slot, values, bits):
     return at, 1
 
 
-@kernel()
+@kernel(leaf=True)
 def _blank(text, at):
     """Skip white space inside a line: space, tab, carriage return, vertical tab, form feed."""
     while text[at] == 32 or (9 <= text[at] <= 13 and text[at] != 10):
@@ -231,7 +231,7 @@ def _blank(text, at):
     return at
 
 
-@kernel()
+@kernel(leaf=True)
 def _index_fault(text, start, at):
     """Name the fault of a feature whose index did not end in a colon."""
     end = _token_end(text, start)
@@ -240,7 +240,7 @@ def _index_fault(text, start, at):
     return (INDEX if text[end] == 58 and end > start else NO_COLON), start, max(end, at)
 
 
-@kernel()
+@kernel(leaf=True)
 def _line(text, at, word, smallest, powers, row, nnz, lines, n_hard, seen):
     """Parse one line, from its label to its newline (every line of the text has one).
 
@@ -318,7 +318,7 @@ def _line(text, at, word, smallest, powers, row, nnz, lines, n_hard, seen):
         nnz += 1
 
 
-@kernel()
+@kernel(leaf=True)
 def parse_lines(text, stop, smallest, powers, written, faults, seen):
     """Parse the whole lines in ``text[:stop]``, which ends with a newline; entries of a block are numbered from 0.
 
@@ -357,7 +357,7 @@ def parse_lines(text, stop, smallest, powers, written, faults, seen):
     return rows, nnz, lines, n_hard, n_faults
 
 
-@kernel()
+@kernel(leaf=True)
 def _unusual_end(text, at):
     """Return the end of a number at ``at``, or ``at`` itself if it is written as Python does, in few digits."""
     begin = at
@@ -380,7 +380,7 @@ def _unusual_end(text, at):
     return at
 
 
-@kernel()
+@kernel(leaf=True)
 def unusual_labels(text, starts, recent, found):
     """Find the labels not written as Python writes their numbers, most of them once; return how many.
 
@@ -416,7 +416,7 @@ def unusual_labels(text, starts, recent, found):
     return count
 
 
-@kernel()
+@kernel(leaf=True)
 def _whole(number, at, out):
     """Write the digits of a whole number >= 0 at ``out[at]``; return the position after them."""
     digits, rest = 1, number // 10
@@ -429,7 +429,7 @@ def _whole(number, at, out):
     return at + digits
 
 
-@kernel()
+@kernel(leaf=True)
 def fixed_lines(X, signs, out):
     """Write rows as LIBSVM text with four decimals, cells that round to 0 left out; return the bytes written.
 
