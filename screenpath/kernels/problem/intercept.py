@@ -244,7 +244,7 @@ def excess(theta, signs):
     return found + rest, 0.0 if lost == 0.0 else error
 
 
-@kernel
+@kernel(leaf=True)
 def _nearest(i, t, theta, lo, hi, signs, least, found, sizes):
     """Remember row ``i`` if it can fall, or rise, and is nearer to its kink than those before."""
     size, down, up = abs(t[i]), theta[i] - lo[i], hi[i] - theta[i]
