@@ -211,8 +211,8 @@ def baseline(score: Score, trained, targets, weights=(None, None)) -> float | No
     if score.name == "r2":
         return None
     if score.task == CLASSIFICATION:
-        labels, at = np.unique(trained, return_inverse=True)
-        constant = labels[np.bincount(at, learned).argmax()]
+        labels = np.unique(trained)
+        constant = labels[np.bincount(np.searchsorted(labels, trained), learned).argmax()]
         if labels[0] >= 0:  # class numbers: a linear form for each
             constant = np.arange(max(labels[-1], np.max(targets)) + 1) == constant
     elif score.level is None:

@@ -49,7 +49,7 @@ def splits_of(options: dict, n: int, groups: np.ndarray | None, classes=None) ->
 def digest_of(splits: list[Split]) -> str:
     digest = hashlib.sha256()
     for split in splits:
-        digest.update(np.array([split.repeat, split.fold, *split.held_out], dtype=np.int64).tobytes())
+        digest.update(np.append([split.repeat, split.fold], split.held_out).astype(np.int64).tobytes())
     return digest.hexdigest()
 
 

@@ -145,13 +145,15 @@ def _parts(samples: Samples, task: Task, split: Split):
         part = replace(replace(samples, X=samples.y).part(trained), X=X)
     else:
         part, held_out = samples.part(trained), samples.X[split.held_out]
-    data = prepared(spec, task.options, part, task.class_weight, task.storage)
+    data = prepared(spec, task.options, part, task.class_weight, task.storage, spent=True)
     del part
     shared = _shared_values(samples, task, data) if spec.rows is not None and task.shares else None
     dense = task.storage == "dense" and sp.issparse(held_out)
     test = data.preparation.apply(held_out.toarray() if dense else held_out)
     if spec.rows is not None:
         test = data.rows.held_out(test)
+    elif isinstance(test, np.ndarray):
+        test = np.asfortranarray(test)  # by columns, a product takes two thirds of the time
     if shared is not None:
         shared.give(data.rows, trained, test, split.held_out)
     return data, test

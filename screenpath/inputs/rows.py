@@ -44,15 +44,20 @@ class Prepared:
     groups: np.ndarray | None = None  # shape (d, 2): of these features, see `inputs.groups`
 
 
-def prepared(spec, options: dict, samples: Samples, class_weight=None, storage: str = "auto") -> Prepared:
-    """Return samples as a model takes them; ``class_weight`` as of ``catalogue.targets.row_weights``."""
-    X, preparation = shaped(spec, options, samples.X, storage, samples.weights)
+def prepared(
+    spec, options: dict, samples: Samples, class_weight=None, storage: str = "auto", spent: bool = False
+) -> Prepared:
+    """Return samples as a model takes them; ``class_weight`` as of ``catalogue.targets.row_weights``.
+
+    ``spent`` samples are nobody else's, and their values may be overwritten.
+    """
+    X, preparation = shaped(spec, options, samples.X, storage, samples.weights, spent)
     rows, preparation = rows_of(spec, options, X, samples.targets, preparation)
     weights = row_weights(samples.y, class_weight, samples.weights)
     return Prepared(rows, samples.targets, weights, preparation, options.get("signs"), options.get("groups"))
 
 
-def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
+def shaped(spec, options: dict, X, storage: str, weights, spent: bool = False) -> tuple:
     """Return values stored, scaled and with the bias that the options ask for, and their preparation.
 
     Behind a kernel the bias and the type are the kernel's own.
@@ -64,7 +69,7 @@ def shaped(spec, options: dict, X, storage: str, weights) -> tuple:
     return prepare(
         X, options["scale"], options["bias"], storage, np.dtype(options["dtype"]), weights,
         penalties=options.get("penalty_weights"),
-        free=spec.free_bias or options.get("intercept") == "free", missing=options.get("missing"),
+        free=spec.free_bias or options.get("intercept") == "free", missing=options.get("missing"), spent=spent,
     )  # fmt: skip
 
 

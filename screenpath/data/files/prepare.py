@@ -286,7 +286,7 @@ def checked_signs(signs, width: int, columns=None) -> np.ndarray | None:
 
 def prepare(
     X, scale: str = "none", bias: float = 0.0, storage: str = "auto", dtype=np.float64, weights=None, penalties=None,
-    free=False, missing: str | None = None,
+    free=False, missing: str | None = None, spent: bool = False,
 ):  # fmt: skip
     """Choose the storage, measure the scaling (see :func:`fit_preparation`) and apply both.
 
@@ -296,7 +296,8 @@ def prepare(
     With a ``free`` intercept, columns far from 0 are centred, which does not change the model; if float64 values are to
     be stored as float32, all columns that can be, so that only their variation is rounded. A penalty weight of a
     feature divides its column: its coefficient is that many times as large. Dense rows are made a few at a time, so
-    that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1).
+    that memory holds only ``X`` and the result, of shape (n, d) or (n, d + 1); dense values that are ``spent`` may be
+    overwritten with it: getting memory takes longer than filling it.
     """
     dtype, dense = stored_type(dtype), stored_dense(X, storage, scale)
     if isinstance(X, Csr):
@@ -328,7 +329,8 @@ def prepare(
                 return np.ascontiguousarray(X, dtype=dtype), preparation
         if X.dtype == dtype and not isinstance(X, Csr):
             return X.toarray(order="C"), preparation
-    prepared = np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
+    spent = spent and isinstance(X, np.ndarray) and X.dtype == dtype and X.flags.c_contiguous and not bias
+    prepared = X if spent else np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
     for start, block in _dense_blocks(X):
         place = prepared[start : start + len(block)]
         with np.errstate(over="ignore"):  # as above
