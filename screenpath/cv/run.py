@@ -29,7 +29,6 @@ from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.problem.unread import MANY
 from screenpath.rows.cluster import in_order
-from screenpath.store.certificates import Frames, fold_frame
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.sample import beside
 from screenpath.walk.step import verdict
@@ -82,7 +81,11 @@ def fold_path(
     targets = samples.targets[split.held_out]
     rows, held_out = [], HeldOut.of(test, targets, [], held_weights) if task.certify else None
     reference, began, kept = None, 0.0, [] if saved is None else list(saved.products)
-    frames, proofs = Frames(path.model, lone=True), [fold_frame(split, data)] if task.proves else []
+    frames, proofs = None, []
+    if task.proves:
+        from screenpath.store.certificates import Frames, fold_frame  # here: others do without scipy's linear algebra
+
+        frames, proofs = Frames(path.model, lone=True), [fold_frame(split, data)]
     if saved is not None:
         rows, held_out, proofs = list(saved.rows), saved.held_out, list(saved.proofs)
         if held_out is not None:
@@ -122,7 +125,7 @@ def fold_path(
         rows[-1].update(own)
         if task.certify:
             held_out.lines.append(certified_line(certificate, test, products, held_out, path.model))
-        if task.proves:
+        if frames is not None:
             proofs.append(frames.of(step, certificate, getattr(held_out.lines[-1], "made", {}) if task.certify else {}))
         if certificate is None:
             continue

@@ -56,7 +56,6 @@ from screenpath.inputs import load
 from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
 from screenpath.rows.cluster import tasks_on
-from screenpath.store.certificates import folds_bytes, header_of
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.store.outputs import Output
 from screenpath.store.record import FOLDS_FILE
@@ -97,7 +96,7 @@ class CvSession(Session):
         self.ids = raw.ids
         sparse = self.data.rows.sparse or self.spec.rows is not None
         sparse = sparse or o["missing"] not in (None, "error", "drop") or in_force()
-        X = raw.X if sparse else raw.X.toarray()  # what folds are cut from: once, where there is memory
+        X = raw.X if sparse else raw.stored.toarray()  # what folds are cut from: once, where there is memory
         self.samples = Samples(X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
@@ -425,6 +424,8 @@ class CvSession(Session):
         self.written = self.cv_record()
         self.sink.write_output("cv.json", readable_json(self.written) + "\n")
         if self.options["certificate"] and self.whole_folds:
+            from screenpath.store.certificates import folds_bytes, header_of  # here: as in `fold_path`
+
             header = header_of(self.spec.name, self.options, self.data)
             self.sink.write_output(FOLDS_FILE, folds_bytes(header, self.folds))
         if self.options["predictions"] is not None:

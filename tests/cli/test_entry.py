@@ -36,27 +36,33 @@ for line in sys.argv[1:]:
     assert all(done.stdout.split("\x1e")[:-1]) and done.stdout.count("\x1e") == len(lines)
 
 
-def test_a_path_on_dense_rows_starts_without_what_it_does_not_use(tmp_path):
-    script = """
+NEEDLESS = "scipy.sparse", "scipy.linalg", "screenpath.problem.l1svm", "screenpath.store.certificates"
+SHARDS = ("rows.shards", "rows.column_shards", "data.shards.shards", "data.shards.convert")
+
+
+@pytest.mark.parametrize(
+    "command, needless",
+    [("svm", (*NEEDLESS, *(f"screenpath.{name}" for name in SHARDS))), ("cv svm --folds 2", NEEDLESS)],
+)
+def test_a_path_on_dense_rows_starts_without_what_it_does_not_use(command, needless, tmp_path):
+    script = f"""
 import gc, sys
 from screenpath.cli import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:
     assert end.code == 0
-needless = ("scipy.sparse", "scipy.linalg", "screenpath.rows.shards", "screenpath.rows.column_shards",
-    "screenpath.data.shards.shards", "screenpath.data.shards.convert", "screenpath.problem.l1svm")
-print([name for name in needless if name in sys.modules], gc.get_freeze_count() > 0, file=sys.stderr)
+print([name for name in {needless} if name in sys.modules], gc.get_freeze_count() > 0, file=sys.stderr)
 """
     rows = "".join(f"{2 * (k % 2) - 1} 1:{k} 2:{k * k % 7}\n" for k in range(1, 41))
     (tmp_path / "data.txt").write_text(rows)
     arguments = [str(tmp_path / "data.txt"), "--grid", "3", "--out", str(tmp_path / "run"), "--quiet"]
-    in_process(script, "svm", *arguments, "--force")  # compiles what has to be
-    done = in_process(script, "svm", *arguments, "--force")
+    in_process(script, *command.split(), *arguments, "--force")  # compiles what has to be
+    done = in_process(script, *command.split(), *arguments, "--force")
     assert done.stderr.splitlines()[-1] == "[] True", done.stderr
     # What has empty places is kept in scipy's form: the question is not answered by nothing ever being there.
     (tmp_path / "data.txt").write_text(rows.replace(" 2:", " 9:"))
-    done = in_process(script, "svm", *arguments, "--force", "--storage", "sparse")
+    done = in_process(script, *command.split(), *arguments, "--force", "--storage", "sparse")
     assert "'scipy.sparse'" in done.stderr.splitlines()[-1], done.stderr
 
 
