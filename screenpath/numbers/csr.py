@@ -46,8 +46,9 @@ class Csr:
 
     def toarray(self) -> np.ndarray:
         full = np.zeros(self.shape, dtype=self.dtype)
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        full[rows, self.indices] = self.data
+        places = np.repeat(np.arange(self.shape[0]) * self.shape[1], np.diff(self.indptr))
+        places += self.indices
+        full.ravel()[places] = self.data
         return full
 
     def columns(self, index: np.ndarray) -> np.ndarray:

@@ -117,7 +117,7 @@ class Preparation:
         if self.kind == "l2":
             X = X / _norms(X)[:, None]
         if self.shift is not None:
-            X = np.subtract(X, self.shift, out=out)
+            X = out = np.subtract(X, self.shift, out=out)
         if self.scale is not None:
             X = np.divide(X, self.scale, out=out)
         return np.hstack([X, np.full((X.shape[0], 1), self.bias)]) if self.bias else X
@@ -212,8 +212,10 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
         mean, constant = total / count, low == high
         close = ~constant & (high - low <= CLOSE * np.maximum(np.abs(low), np.abs(high)))
         centre = np.where(constant | close, low, mean)
+        room = np.empty((0, d))  # for a block: to get it anew takes longer than to fill it
         for start, rows in blocks():
-            here, apart = given[start : start + len(rows)], rows - centre
+            room = room if len(rows) <= len(room) else np.empty_like(rows)
+            here, apart = given[start : start + len(rows)], np.subtract(rows, centre, out=room[: len(rows)])
             if close.any():
                 dense_sum(apart, here, first, 0, len(rows))
             dense_sum(np.square(apart, out=apart), here, squares, 0, len(rows))
