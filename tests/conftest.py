@@ -17,7 +17,7 @@ HANGS = 3000.0  # seconds after which what a test waits for hangs, however busy 
 # ones in tests/walk/test_workers.py). Not where lines are counted: a forked process does not tell of its own.
 if not any(name.startswith("COVERAGE_") for name in os.environ):
     workers.START = "forkserver"
-    multiprocessing.set_forkserver_preload(["screenpath.cv.run", "screenpath.engine.session", "screenpath.kernels"])
+    multiprocessing.set_forkserver_preload(["screenpath.cv.session", "screenpath.walk.workers"])
 
 
 def pytest_collection_modifyitems(config, items):

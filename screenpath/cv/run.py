@@ -28,11 +28,9 @@ from screenpath.engine.path import Path
 from screenpath.inputs.rows import Samples, prepared
 from screenpath.numbers import sparse as sp
 from screenpath.problem.unread import MANY
-from screenpath.rows.cluster import in_order
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.sample import beside
 from screenpath.walk.step import verdict
-from screenpath.walk.workers import Workers, follow_parent, workers
 
 NEAR = 0.05  # part of w that a fold's first solution may be away from that of all rows
 
@@ -236,7 +234,7 @@ class Processes:
     def __init__(self, samples: Samples, task: Task, jobs: int):
         self.samples, self.task, self.jobs = samples, task, jobs
         self._held, self._count = contextlib.ExitStack(), 0
-        self._pool: Workers | None = None
+        self._pool: Any = None  # walk.workers.Workers
 
     def __enter__(self):
         return self
@@ -250,8 +248,10 @@ class Processes:
         self._pool, self._count = None, 0
         self._held.close()
 
-    def _at_least(self, count: int) -> Workers:
+    def _at_least(self, count: int):
         """Return at least ``count`` processes; where there are too few, all are started anew."""
+        from screenpath.walk.workers import workers  # here: others start up without what only processes need
+
         if self._pool is not None and count <= self._count:
             return self._pool
         self._close()
@@ -314,6 +314,8 @@ def _kept_fold_path(samples: Samples, task: Task, pair: tuple, grid, tol: float,
 
 def _send(samples: Samples, task: Task, left: list, how: tuple, spread):
     """Yield the paths that a cluster computes; each is written here as soon as it arrives."""
+    from screenpath.rows.cluster import in_order  # here: as in `Processes`
+
     grid, tol, folder = how
     task = replace(task, limit=in_force().share)
     files = [_file(samples, task, split, grid, tol, folder) for split, _ in left]
@@ -339,6 +341,8 @@ _worker: Any = None  # of a worker process: the samples
 
 
 def _open(data: str, task: Task) -> None:
+    from screenpath.walk.workers import follow_parent  # which this process has loaded
+
     global _worker
     follow_parent()
     (task.limit or MemoryLimit()).begin()

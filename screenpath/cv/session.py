@@ -55,7 +55,6 @@ from screenpath.errors import UsageError
 from screenpath.inputs import load
 from screenpath.inputs.load import class_weights, matrix_memory
 from screenpath.inputs.rows import Samples
-from screenpath.rows.cluster import tasks_on
 from screenpath.store.folder import FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, run_key
 from screenpath.store.outputs import Output
 from screenpath.store.record import FOLDS_FILE
@@ -201,7 +200,11 @@ class CvSession(Session):
         self.task = replace(self.task, run=run_key(self.identity()))
         o = self.options
         try:
-            cluster = tasks_on(o["scheduler"], o["connect_timeout"], self.console.say)
+            cluster: Any = contextlib.nullcontext()
+            if o["scheduler"] is not None:
+                from screenpath.rows.cluster import tasks_on  # here: others start up without shards
+
+                cluster = tasks_on(o["scheduler"], o["connect_timeout"], self.console.say)
             processes = Processes(self.samples, self.task, o["jobs"])  # for all rounds
             with self.signals.cutting(), self.memory_for_folds(), cluster as self.spread, processes as self.processes:
                 self.cross_validate()

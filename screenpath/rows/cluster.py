@@ -88,11 +88,8 @@ def check_loss(client, attempt: int, what: str, error: BaseException) -> None:
 
 
 @contextlib.contextmanager
-def tasks_on(scheduler: str | None, wait: float = ANSWER, tell=None):
-    """Yield a :class:`Spread` over the workers of a scheduler, see :func:`connect`; None if there is no scheduler."""
-    if scheduler is None:
-        yield None
-        return
+def tasks_on(scheduler: str, wait: float = ANSWER, tell=None):
+    """Yield a :class:`Spread` over the workers of a scheduler, see :func:`connect`."""
     client = connect(scheduler, wait, tell)
     try:
         yield Spread(client)

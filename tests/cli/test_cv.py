@@ -7,10 +7,10 @@ import pytest
 
 import screenpath
 from screenpath import kernel_svm_path, svm_path
-from screenpath.cv import run as folds
 from screenpath.cv.folds import draw_folds
 from screenpath.errors import RunFolderError
 from screenpath.inputs import load
+from screenpath.walk import workers
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 
 GRID = ("--c-list", "0.01,0.1,1")
@@ -277,8 +277,8 @@ TURN = {
 def test_a_grid_goes_on_until_the_score_turns(call, data, tmp_path, monkeypatch, model):
     """What comes out is the cross-validation over the grid that was found, as if it had been asked for."""
     small = ("--folds", 3, "--quiet", *TURN[model])
-    started, plain = [], folds.workers
-    monkeypatch.setattr(folds, "workers", lambda *given: started.append(given[0]) or plain(*given))
+    started, plain = [], workers.workers
+    monkeypatch.setattr(workers, "workers", lambda *given: started.append(given[0]) or plain(*given))
     found = call("cv", model, data, *small, "--until-turn", "--turn-points", 40, "--jobs", 2, "--out", "run")
     assert found.code == 0 and started == [2]  # of several rounds
     said = record(tmp_path / "run")

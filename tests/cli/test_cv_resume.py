@@ -92,7 +92,7 @@ def test_finished_folds_are_not_computed_again(call, data, stop_at, monkeypatch,
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     computed, plain = [], run.prepared
-    monkeypatch.setattr(run, "prepared", lambda *arguments: computed.append(arguments) or plain(*arguments))
+    monkeypatch.setattr(run, "prepared", lambda *given, **more: computed.append(given) or plain(*given, **more))
     assert call("cv", "svm", data, *EACH, "--out", "cut", "--resume").code == 0
     assert len(computed) == 1
     found = call("cv", "svm", data, *EACH[:2], "--folds", 3, "--certificate", "--out", "cut", "--resume")
@@ -202,7 +202,7 @@ def test_full_disk_keeps_finished_folds(call, data, monkeypatch, tmp_path):
     assert len(list((tmp_path / "cut/parts.partial/0").iterdir())) == 3
     assert not list((tmp_path / "cut").rglob("*.new"))
     computed = []
-    monkeypatch.setattr(run, "prepared", lambda *arguments: computed.append(arguments))
+    monkeypatch.setattr(run, "prepared", lambda *given, **more: computed.append(given))
     assert call("cv", *options, "--out", "cut", "--resume").code == 0
     assert computed == []  # all folds are there
     monkeypatch.undo()

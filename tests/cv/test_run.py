@@ -18,7 +18,7 @@ from screenpath.cv.saved import FoldFile
 from screenpath.cv.session import CvSession
 from screenpath.errors import RunFolderError
 from screenpath.inputs.rows import Samples
-from screenpath.walk import compiled, sample
+from screenpath.walk import compiled, sample, workers
 from tests.conftest import two_classes
 
 GRID = [0.01, 0.1, 1.0, 10.0]
@@ -126,8 +126,8 @@ def test_a_longer_grid_goes_on_with_the_folds(tmp_path, monkeypatch):
 def test_processes_are_kept_from_call_to_call(monkeypatch):
     samples, task = svm_task()
     splits, task = draw_folds(80, 3, 1, 0), replace(task, grows=True)
-    started, plain = [], run.workers
-    monkeypatch.setattr(run, "workers", lambda count, *more: started.append(count) or plain(count, *more))
+    started, plain = [], workers.workers
+    monkeypatch.setattr(workers, "workers", lambda count, *more: started.append(count) or plain(count, *more))
     whole = list(fold_paths(samples, task, splits, GRID, 1e-6))
     with run.Processes(samples, task, 2) as processes:
         first = list(fold_paths(samples, task, splits, GRID[:2], 1e-6, processes))
