@@ -95,7 +95,9 @@ class CvSession(Session):
         self.ids = raw.ids
         sparse = self.data.rows.sparse or self.spec.rows is not None
         sparse = sparse or o["missing"] not in (None, "error", "drop") or in_force()
-        X = raw.X if sparse else raw.stored.toarray()  # what folds are cut from: once, where there is memory
+        X = raw.X if sparse else self.data.rows.X  # what folds are cut from: dense only once, where there is memory
+        if not sparse and not (self.data.preparation.plain and X.dtype == np.float64):
+            X = raw.stored.toarray()
         self.samples = Samples(X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
         task = REGRESSION if self.data.labels is None else CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
