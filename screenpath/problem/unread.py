@@ -20,7 +20,7 @@ VERSIONS, MEMORY = 256, 1 << 21  # of w, and numbers that they may take
 STEP = 0.02  # part of w that the working set of the first step reaches
 ROWS = ("margins", "deadlines", "version")  # what changes from step to step: for each row,
 STAGED = ("deadlines", "sizes", "units", "mean", "ratios", "metric", "lost", "most", "state")
-CHANGES = (*ROWS, "points", "facts", "state", "firsts")  # and for each version
+CHANGES = (*ROWS, "points", "placed", "facts", "state", "firsts")  # and for each version
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
 INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
@@ -43,7 +43,7 @@ def _begun(model, reference, move=None) -> kernels.Lazy:
     lazy = kernels.nothing(model.size, room_of(w.size), w.size, measured(model), most)
     lazy.margins[:] = reference.point.products
     move = STEP * w if move is None else move
-    lazy.state[kernels.REACH] = kernels.distance(move, 1.0, 0.0 * w, lazy, model.bounds)
+    lazy.state[kernels.REACH] = kernels.distance(move, 0.0, w, 0.0, w, lazy, model.bounds)
     kernels.set_deadlines(_problem(model), w, reference.intercept or 0.0, reference.theta, lazy)
     return lazy
 
@@ -146,7 +146,7 @@ def state(certificate) -> dict:
 
 
 def restore(model, certificate, stored) -> None:
-    """Give a certificate what :func:`state` kept of unread rows, by two data passes; a ValueError if it is not true."""
+    """Give a certificate what :func:`state` kept of unread rows, by three passes; a ValueError if it is not true."""
     if "unread_state" not in stored:
         return
     n, w, names = model.size, certificate.point.vector, _numbers(certificate)
@@ -200,7 +200,7 @@ def _restore_margins(model, points, known, stored, lazy) -> None:
     kernels.restore(matrix_of(model.rows.stored), _problem(model), points, known, version, lazy)
     if not np.all(np.abs(margins - lazy.margins) <= lazy.held):
         raise ValueError("unread_margins are not those of unread_points")
-    lazy.margins[:] = margins
+    lazy.margins[:], lazy.base[:] = margins, model.margins(points[0, :-1])
 
 
 def without_margins(lazy) -> kernels.Lazy:

@@ -108,6 +108,11 @@ def unmoved(problem, known):
     return problem, known._replace(mean=0.0 * known.mean)
 
 
+def baseless(problem, known):
+    """Take the margins of the base for 0."""
+    return problem, known._replace(base=0.0 * known.base)
+
+
 @pytest.mark.parametrize("versions", [unread.VERSIONS, 1])  # the last of which are forgotten at each move
 @pytest.mark.parametrize("dense", [unread.DENSE, 0])  # columns up to which there is a metric
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
@@ -124,7 +129,8 @@ def test_no_unread_row_is_on_the_wrong_side(free, form, dense, versions, monkeyp
 @pytest.mark.parametrize("dense", [unread.DENSE, 0])
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 @pytest.mark.parametrize(
-    ("free", "weaker"), [(False, halved), (False, unrounded), (True, halved), (True, unrounded), (True, unmoved)]
+    ("free", "weaker"),
+    [(False, halved), (False, unrounded), (False, baseless), (True, halved), (True, unrounded), (True, unmoved)],
 )
 def test_attack_finds_distances_that_are_too_long(free, weaker, form, dense, monkeypatch):
     monkeypatch.setattr(unread, "DENSE", dense)
@@ -137,20 +143,20 @@ def test_length_of_a_move_is_rounded_up():
     for _ in range(wide(200, 5000)):
         w, point = rng.normal(size=(2, 3)) * 10.0 ** rng.integers(-150, 150)
         point = w * (1.0 + 1e-15 * rng.normal(size=3)) if rng.random() < 0.5 else point
-        scale = rng.choice([1.0, 0.3, -2.0, 1.0 + 1e-15])
-        pairs = list(zip(w.tolist(), point.tolist(), strict=True))
+        scale, share, base = rng.choice([1.0, 0.3, -2.0, 1.0 + 1e-15]), rng.choice([0.0, 0.5, -1e3]), point[::-1].copy()
+        way, (a, b) = (scale, point, share, base), map(Fraction, (float(scale), float(share)))
+        three = list(zip(w.tolist(), point.tolist(), base.tolist(), strict=True))
         metric = np.triu(rng.normal(size=(3, 3))) if rng.random() < 0.5 else np.empty((0, 0))
         known = kernels.nothing(3, 16, 3, (np.ones(3), np.ones(3), np.empty(0), np.ones(3, np.float32), metric, 1e-14))
-        moves = [Fraction(a) - Fraction(float(scale)) * Fraction(b) for a, b in pairs]
+        moves = [Fraction(one) - a * Fraction(other) - b * Fraction(last) for one, other, last in three]
+        steps = moves
         if metric.size:
             moves = [sum(Fraction(float(r)) * m for r, m in zip(row, moves, strict=True)) for row in metric]
         exact = sum(move**2 for move in moves)
-        assert Fraction(float(kernels.distance(w, scale, point, known, bounds))) ** 2 >= exact
+        assert Fraction(float(kernels.distance(w, *way, known, bounds))) ** 2 >= exact
         bounds[box.TINY] = 4 * 2.0**-1074
-        (along, error), mean = kernels.along(w, scale, point, w[::-1], bounds), map(Fraction, w[::-1].tolist())
-        pairs = zip(w.tolist(), point.tolist(), strict=True)
-        steps = (Fraction(a) - Fraction(float(scale)) * Fraction(b) for a, b in pairs)
-        exact = sum(a * b for a, b in zip(mean, steps, strict=True))
+        (along, error), mean = kernels.along(w, *way, w[::-1], bounds), map(Fraction, w[::-1].tolist())
+        exact = sum(one * step for one, step in zip(mean, steps, strict=True))
         assert not np.isfinite(error) or abs(Fraction(float(along)) - exact) <= Fraction(float(error))
 
 

@@ -4,7 +4,9 @@ A row whose dual variable is exactly at the end that its margin asks for adds ex
 ``w`` has moved less than the row's distance from its kink. Each row keeps its margin at its last reading, the *version*
 of ``w`` that this was for, and a *deadline*: the reading of an odometer of ``w``'s moves up to which the row has
 certainly not reached its kink. Rows with a later deadline are not read. The others get a sharper test, which uses the
-straight way from their version to ``w``; what that cannot decide is read.
+straight way from their version to ``w``, or that from the nearest point of the plane of their version and the *base*,
+the first version, for which all margins are known: ``w`` moves along a smooth curve, so that what leads away from the
+plane is far shorter. What that cannot decide is read.
 
 With a free intercept ``b``, a row ``x`` and its sign ``s`` have the form ``s ((x - mean).w + b + mean.w)``: moves are
 those of ``w`` and of ``b + mean.w``, and a row has one entry more, 1.
@@ -35,12 +37,13 @@ OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
 # either end, their largest ratio, and the smallest size of all rows.
 ODOMETER, VERSIONS, MOVE, REACH, LINEAR, LINEAR_ERROR, SIGNED, SIGNED_ERROR = range(8)
 LIMIT, PASSED, OTHERS_R, OTHERS_L, RATIO, LEAST, STATE = range(8, 15)
-SQUARE, ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SCALED, PLAIN = range(7)  # of a version, see `_straight`
+ERROR_SLOPE, ERROR_FLOOR, LOOKED, PLAIN, SCALE, SHARE, SCALED = range(7)  # of a version, see `_straight`
 ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
 SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
 
 NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32), np.empty((0, 0)), 0.0
 RIDGE = 1e-6  # added to the second moments of columns that are about 1
+FLAT = 1e-10  # squared sine of the angle between two versions, up to which they do not span a plane
 
 
 class Lazy(NamedTuple):
@@ -66,9 +69,10 @@ class Lazy(NamedTuple):
     firsts: np.ndarray  # shape (n / SCANNED,), rounded up: of so many rows, no deadline is earlier
     # int8 of shape (n,): ends of the dual variables; 0 of those in the working set. Written when a walk begins
     sides: np.ndarray
+    base: np.ndarray  # shape (n,): margins of the first version, which is never forgotten
     points: np.ndarray  # shape (versions, d + 1): each ``w``, and its intercept
-    # shape (versions, 10): squared norm and error bounds of each, and what is known of the way from there to the
-    # present ``w``
+    placed: np.ndarray  # shape (versions, d) or (0, d): each ``R (units w)``, about, if there is a metric
+    # shape (versions, 10): error bounds of each, and what is known of the way from there to the present ``w``
     facts: np.ndarray
     state: np.ndarray  # shape (STATE,)
     near: np.ndarray  # int64 of shape (n,): the working set
@@ -83,8 +87,9 @@ def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
     state[LIMIT] = state[LEAST] = np.inf
     return Lazy(
         np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
-        np.empty(n, dtype=np.int8), np.empty((versions, d + 1)), np.zeros((versions, 10)), state,
-        np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64), np.empty(max(n, d)),
+        np.empty(n, dtype=np.int8), np.empty(n), np.empty((versions, d + 1)),
+        np.empty((versions if measure[4].size else 0, d)), np.zeros((versions, 10)), state, np.empty(n, dtype=np.int64),
+        np.empty(n), np.empty(n, dtype=np.int64), np.empty(max(n, d)),
     )  # fmt: skip
 
 
@@ -161,16 +166,19 @@ def measure_by(X, middle, scales, more, metric, sizes):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def distance(w, scale, point, lazy, bounds):
-    """Bound the length of ``w - scale * point`` in units (powers of two) and metric; overwrite some ``values``."""
+def distance(w, scale, point, share, base, lazy, bounds):
+    """Bound the length of ``w - scale * point - share * base`` in units (powers of two) and metric; overwrite some
+    ``values``.
+    """
     square, part, units, metric, step = 0.0, 0.0, lazy.units, lazy.metric, lazy.values
     for j in range(at(w.size)):
-        scaled = scale * point[j]
-        step[j] = units[j] * (w[j] - scaled)
-        part += (units[j] * scaled) * (units[j] * scaled)
+        scaled, shared = scale * point[j], share * base[j]
+        size = units[j] * (abs(scaled) + abs(shared))
+        step[j] = units[j] * (w[j] - (scaled + shared))
+        part += size * size
         square += step[j] * step[j]
     rounded = lazy.lost * np.sqrt(square) if metric.size > 0 else 0.0
-    rounded += 0.0 if scale == 1.0 else lazy.lost * np.sqrt(part)
+    rounded += 0.0 if scale == 1.0 and share == 0.0 else lazy.lost * np.sqrt(part)
     if metric.size > 0:
         square = 0.0
         for j in range(at(w.size)):
@@ -182,13 +190,13 @@ def distance(w, scale, point, lazy, bounds):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def along(w, scale, point, mean, bounds):
-    """Return ``mean.(w - scale * point)``, and a bound on its error."""
+def along(w, scale, point, share, base, mean, bounds):
+    """Return ``mean.(w - scale * point - share * base)``, and a bound on its error."""
     total, size = 0.0, 0.0
     for j in range(w.size):
-        scaled = scale * point[j]
-        total += mean[j] * (w[j] - scaled)
-        size += abs(mean[j]) * (abs(w[j] - scaled) + abs(scaled))
+        scaled, shared = scale * point[j], share * base[j]
+        total += mean[j] * (w[j] - (scaled + shared))
+        size += abs(mean[j]) * (abs(w[j] - (scaled + shared)) + abs(scaled) + abs(shared))
     return total, (bounds[FEATURE_SUM] + 4.0 * UNIT) * size + bounds[TINY]
 
 
@@ -198,9 +206,9 @@ def new_version(w, b, problem, lazy):
     state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
     if now > 0:
         last = lazy.points[now - 1]
-        move = distance(w, 1.0, last, lazy, problem.bounds)
+        move = distance(w, 1.0, last, 0.0, last, lazy, problem.bounds)
         if lazy.mean.size > 0:
-            more, error = along(w, 1.0, last, lazy.mean, problem.bounds)
+            more, error = along(w, 1.0, last, 0.0, last, lazy.mean, problem.bounds)
             more = abs(b - last[w.size] + more) + error + 4.0 * UNIT * (abs(b - last[w.size]) + abs(more))
             move = np.sqrt(move * move + more * more) * (1.0 + 8.0 * UNIT)
     _describe(now, w, b, problem.bounds, lazy)
@@ -214,33 +222,50 @@ def new_version(w, b, problem, lazy):
 @kernel
 def _describe(r, w, b, bounds, lazy):
     """Write ``w`` and its intercept as version ``r``, the present one."""
-    points, facts, square = lazy.points, lazy.facts, 0.0
+    points, facts, units, metric = lazy.points, lazy.facts, lazy.units, lazy.metric
     for j in range(w.size):
         points[r, j] = w[j]
-        square += w[j] * w[j]
+    for j in range(at(metric.shape[0])):
+        total = 0.0
+        for k in range(j, at(w.size)):
+            total += metric[j, k] * (units[k] * w[k])
+        lazy.placed[r, j] = total
     slope, floor = intercept.form_errors(w, b, bounds)
     points[r, w.size] = b
-    facts[r, SQUARE], facts[r, ERROR_SLOPE], facts[r, ERROR_FLOOR] = square, slope, floor
-    facts[r, ERROR_FLOOR] += SOLVED * (abs(b) + lazy.most)
-    facts[r, LOOKED], facts[r, SCALE], facts[r, SCALED], facts[r, PLAIN] = 1.0, 1.0, 0.0, 0.0
+    facts[r, ERROR_SLOPE], facts[r, ERROR_FLOOR] = slope, floor + SOLVED * (abs(b) + lazy.most)
+    facts[r, LOOKED], facts[r, PLAIN], facts[r, SCALE], facts[r, SHARE], facts[r, SCALED] = 1.0, 0.0, 1.0, 0.0, 0.0
     facts[r, ALONG], facts[r, ALONG_SCALED], facts[r, ALONG_ERROR] = b, b, 0.0
+
+
+@kernel(fastmath=SUMS, leaf=True)
+def _nearest(r, now, lazy):
+    """Return ``scale`` and ``share`` for which ``scale * points[r] + share * base`` is about nearest to the present
+    ``w``, as moves are measured.
+    """
+    metric, units, places = lazy.metric.size > 0, lazy.units, lazy.placed if lazy.metric.size > 0 else lazy.points
+    pp, pq, qq, pw, qw = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(at(units.size)):
+        weight = 1.0 if metric else units[j]
+        p, q, w = weight * places[r, j], weight * places[0, j], weight * places[now, j]
+        pp, pq, qq, pw, qw = pp + p * p, pq + p * q, qq + q * q, pw + p * w, qw + q * w
+    det = pp * qq - pq * pq
+    if det > FLAT * pp * qq:
+        return (pw * qq - qw * pq) / det, (qw * pp - pw * pq) / det
+    return pw / pp if pp > 0.0 else 1.0, 0.0
 
 
 @kernel
 def _straight(r, now, lazy, bounds):
-    """Write the way from version ``r`` to the present: the multiple of it that is nearest, and both distances."""
+    """Write the ways to the present ``w`` from version ``r`` and from the nearest point of its plane with the base."""
     points, facts, d = lazy.points, lazy.facts, lazy.units.size
-    inner = 0.0
-    for j in range(d):
-        inner += points[r, j] * points[now, j]
-    scale = inner / facts[r, SQUARE] if facts[r, SQUARE] > 0.0 else 1.0
-    w, b = points[now, :d], points[now, d]
-    facts[r, LOOKED], facts[r, SCALE] = 1.0, scale
-    facts[r, SCALED] = distance(w, scale, points[r], lazy, bounds)
-    facts[r, PLAIN] = distance(w, 1.0, points[r], lazy, bounds)
+    scale, share = _nearest(r, now, lazy)
+    w, b, base = points[now, :d], points[now, d], points[0]
+    facts[r, LOOKED], facts[r, SCALE], facts[r, SHARE] = 1.0, scale, share
+    facts[r, SCALED] = distance(w, scale, points[r], share, base, lazy, bounds)
+    facts[r, PLAIN] = distance(w, 1.0, points[r], 0.0, base, lazy, bounds)
     if lazy.mean.size > 0:
-        plain, error = along(w, 1.0, points[r], lazy.mean, bounds)
-        scaled, more = along(w, scale, points[r], lazy.mean, bounds)
+        plain, error = along(w, 1.0, points[r], 0.0, base, lazy.mean, bounds)
+        scaled, more = along(w, scale, points[r], share, base, lazy.mean, bounds)
         facts[r, ALONG], facts[r, ALONG_SCALED] = b + plain, b + scaled
         facts[r, ALONG_ERROR] = max(error, more) + 2.0 * UNIT * (abs(b) + max(abs(plain), abs(scaled)))
 
@@ -250,18 +275,21 @@ def _ahead(i, side, c, sign, norm, lazy):
     """Return a lower bound of how far ``w`` may move before the row reaches its kink; negative if it may have.
 
     ``side`` is 1 for a row whose dual variable is at its upper end, where ``c - g.w`` has to be positive, else -1. For
-    any ``scale``, ``g.w`` is within ``||g|| ||w - scale * point||`` of ``scale * margin``, whose own error is that of
-    the margin; with a free intercept ``g.w + sign b`` is as near to ``scale * margin + sign (b + mean.(w - scale *
-    point))``, ``g`` around the mean. All numbers of the version have been found by :func:`_straight`.
+    any ``scale`` and ``share``, ``g.w`` is within ``||g|| ||w - scale * point - share * base||`` of ``scale * margin +
+    share * (margin of the base)``, whose errors are those of the margins; with a free intercept ``g.w + sign b`` is as
+    near to that and ``sign (b + mean.(w - scale * point - share * base))``, ``g`` around the mean. All numbers of the
+    version have been found by :func:`_straight`.
     """
-    facts, size, margin = lazy.facts[at(lazy.version[i])], lazy.sizes[i], lazy.margins[i]
+    facts, size, margin, base = lazy.facts[at(lazy.version[i])], lazy.sizes[i], lazy.margins[i], lazy.base[i]
     error = facts[ERROR_SLOPE] * norm + facts[ERROR_FLOOR] + facts[ALONG_ERROR]
     scale, moved, moved_scaled = facts[SCALE], sign * facts[ALONG], sign * facts[ALONG_SCALED]
     known = abs(c) + abs(margin) + max(abs(moved), abs(moved_scaled))
     plain = side * (c - (margin + moved)) - (error + 8.0 * UNIT * known + size * facts[PLAIN]) * (1.0 + 8.0 * UNIT)
-    most = max(abs(scale), 1.0)
-    lost = (most * (error + 8.0 * UNIT * known) + size * facts[SCALED]) * (1.0 + 8.0 * UNIT)
-    left = max(plain, side * (c - (scale * margin + moved_scaled)) - lost)
+    most, share = max(abs(scale), 1.0), facts[SHARE]
+    error_0 = lazy.facts[0, ERROR_SLOPE] * norm + lazy.facts[0, ERROR_FLOOR]
+    lost = most * (error + 8.0 * UNIT * known) + abs(share) * (error_0 + 8.0 * UNIT * abs(base))
+    lost = (lost + size * facts[SCALED]) * (1.0 + 8.0 * UNIT)
+    left = max(plain, side * (c - (scale * margin + share * base + moved_scaled)) - lost)
     return left / size * (1.0 - 8.0 * UNIT if left > 0.0 else 1.0)
 
 
@@ -352,6 +380,8 @@ def look(X, problem, w, reach, keep, count, lazy):
 def set_deadlines(problem, w, b, theta, lazy):
     """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines and the sums."""
     lo, hi, state, linear = problem.lo, problem.hi, lazy.state, 0.0
+    for i in range(theta.size):
+        lazy.base[i] = lazy.margins[i]
     new_version(w, b, problem, lazy)
     for s in range(0, theta.size, ROWS):
         linear += _linear(problem.c, theta, s, min(s + ROWS, theta.size))
@@ -394,8 +424,8 @@ def warm_up():
     column_squares(X, w, w.copy())
     measure(X, w, w, 1.0, w.copy())
     measure_by(X, w, w, 1.0, metric_of(X, 0.0 * w, w), w.copy())
-    distance(w, 1.0, w, lazy, problem.bounds)
-    along(w, 1.0, w, one, problem.bounds)
+    distance(w, 1.0, w, 0.0, w, lazy, problem.bounds)
+    along(w, 1.0, w, 0.0, w, one, problem.bounds)
     set_deadlines(problem, w, 1.0, one, lazy)
     look(X, problem, w, 0.0, 0.0, 0, lazy)
     deadline(1.0, lazy.state)

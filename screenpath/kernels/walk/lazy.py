@@ -291,12 +291,12 @@ def renew(X, problem, w, lazy):
     used = np.zeros(last + 1, dtype=np.int32)
     for i in range(n):
         used[lazy.version[i]] = 1
-    used[last], kept = 1, 0
+    used[0], used[last], kept = 1, 1, 0  # the base is kept
     for r in range(last + 1):
         kept += used[r]
     if 2 * kept > lazy.points.shape[0]:
         drop = kept // 2
-        for r in range(last):  # the oldest
+        for r in range(1, last):  # the oldest
             if used[r] > 0 and drop > 0:
                 used[r], drop = 0, drop - 1
         for i in range(n):
@@ -312,6 +312,8 @@ def renew(X, problem, w, lazy):
         if used[r] > 0:
             for j in range(w.size + 1):
                 lazy.points[kept, j] = lazy.points[r, j]
+            for j in range(lazy.metric.shape[0]):
+                lazy.placed[kept, j] = lazy.placed[r, j]
             for j in range(lazy.facts.shape[1]):
                 lazy.facts[kept, j] = lazy.facts[r, j]
             used[r], kept = kept, kept + 1
