@@ -372,6 +372,19 @@ def test_versions_are_forgotten_when_there_is_no_room(name, monkeypatch):
         assert rounding.meets(model.certify(one.C, one.point.vector, one.theta), 1e-7 * (1.0 + 1e-9))
 
 
+@pytest.mark.parametrize("name", ["lad", "free lad"])
+def test_working_set_that_is_far_too_small_is_widened_before_rows_are_read(name):
+    """As after steps that have hardly moved ``w``: solved for few rows, it would go past the kinks of most others."""
+    model, usual, spoilt = models()[name], 0.0, 0.0
+    path = walked(model, tol=1e-3)
+    for k in range(2, 12, 3):
+        state = path[k - 1][1].unread.state
+        state[[kernels.REACH, kernels.MOVE]] *= 1e-9
+        usual += path[k][0].passes
+        spoilt += walked(model, grid=GRID[: k + 1], tol=1e-3, reference=path[k - 1][1], first=k)[0][0].passes
+    assert 0.0 < spoilt < 2.0 * usual
+
+
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 @pytest.mark.parametrize("tol", [1e-2, 1e-12])
 def test_tolerances_at_both_ends(tol, name):

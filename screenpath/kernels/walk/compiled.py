@@ -123,6 +123,10 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 new_w[j] = more_w[j]
         step._lift(size, C, lo, hi, room, point, team)
         if len(lazy) > 0:
+            near, more = unread.widened(X, problem, new_w, last, point, known_rows)
+            if near > last:
+                spent, swept, rounds = spent + touched + work + more, swept + epochs, rounds + 1
+                continue
             unread.at_ends(size, room, lo, hi, point)
         if settings.marked and alive >= 0 and me == 0:
             step._mark(size, alive, lo, hi, room.lists, point, decided)

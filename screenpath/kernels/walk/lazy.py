@@ -23,10 +23,11 @@ from screenpath.kernels.rows.matrix import add, listed_products
 from screenpath.kernels.solve.margins import ALPHA, HI, LO, WHERE, T
 from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk import deadlines as of
-from screenpath.kernels.walk.deadlines import _ahead, deadline, look, new_version, put_off
+from screenpath.kernels.walk.deadlines import _ahead, deadline, distance, look, new_version, put_off
 
 NEARBY = 0.3  # of the last step's move: rows that such a move brings to their kink are solved for
 SHRINK, GROW, TRIES = 0.5, 2.0, 18  # of how far a working set goes: from step to step, and while it has too few rows
+ASTRAY = 32.0  # how far a solve may move w, in units of how far its working set goes
 ABLE = 16.0  # how far the dual variables of a working set can move the sum over rows, for what it is away from w
 FEW = 2.0  # rows of a working set for each that is between its ends, at least
 CLOSE = 0.25  # of a step's move: rows read for a certificate join the working set if they are so close to their kink
@@ -82,6 +83,31 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
             break
         state[of.REACH] *= GROW
     state[of.MOVE] = 0.0
+    return near, read
+
+
+@kernel(inner=True)
+def widened(X, problem, w, count, theta, lazy):
+    """Add rows to the working set, ``count`` of them in it, if a step's first solve has moved ``w`` too far for them:
+    it has thrown others over their kinks. Then ``w`` and the dual variables become what they were before.
+
+    Returns how many rows there are now, and how many were read.
+    """
+    state, near, read = lazy.state, count, 0
+    before = lazy.points[int(state[of.VERSIONS]) - 1]
+    if state[of.MOVE] > 0.0:
+        return near, read
+    move = distance(w, 1.0, before, 0.0, before, lazy, problem.bounds)
+    while near < FEW * count and move > ASTRAY * state[of.REACH]:
+        state[of.REACH] *= GROW
+        first = near
+        near, more = look(X, problem, before[: w.size], state[of.REACH], state[of.REACH], first, lazy)
+        enter(first, near, theta, lazy)
+        read += more
+    if near > count:
+        put_back(count, theta, lazy)
+        for j in range(w.size):
+            w[j] = before[j]
     return near, read
 
 
