@@ -385,6 +385,15 @@ def test_working_set_that_is_far_too_small_is_widened_before_rows_are_read(name)
     assert 0.0 < spoilt < 2.0 * usual
 
 
+@pytest.mark.parametrize("name", ["free svm", "free quantile"])
+def test_rough_steps_with_a_free_intercept_are_not_left_to_the_loop(name):
+    """Where hardly a dual variable is between its ends, another one takes what rounding leaves of their sum."""
+    model = models()[name]
+    for step, one in walked(model, grid=log_grid(1e-2, 10.0, 100), tol=1e-2):
+        assert step.status == "certified" and one.unread is not None
+        assert rounding.meets(full_certificate(model, one), 1e-2 * (1.0 + 1e-6))
+
+
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 @pytest.mark.parametrize("tol", [1e-2, 1e-12])
 def test_tolerances_at_both_ends(tol, name):

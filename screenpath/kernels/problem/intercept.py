@@ -13,7 +13,7 @@ from screenpath.kernels.problem.box import TINY, UNIT, product_errors
 MANY, SAMPLE, MARGIN = 4096, 256, 0.12  # rows from which a sample is looked at, its size, and how sure it is
 FEW = 32  # entries that are sorted rather than parted
 GROUP, BLOCK = 256, 1024  # rows that are looked at together before any of them is, and summed up together
-ROUNDED = 1e-9  # sums up to this part of a dual variable's range are rounding: one row takes them
+ROUNDED = 1e-8  # sums up to this part of a dual variable's range are rounding: one row takes them
 TRIES = 3  # corrections of a sum of dual variables; the first leaves its rounding
 
 

@@ -180,6 +180,13 @@ def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
     residue, fall, rise, moved, left = intercept.balance(
         before, values, t, lo, hi, signs, free.largest, likely[:n], True
     )  # fmt: skip
+    if not residue < np.inf:  # a rough solve has left so few between their ends: some other takes what rounding leaves
+        for r in range(size):
+            likely[r] = r
+        residue, fall, rise, more, left = intercept.balance(
+            before, values, t, lo, hi, signs, free.largest, likely, True
+        )  # fmt: skip
+        moved += more
     for r in range(size):
         theta[where[r]] = values[r]
     slope, floor = intercept.form_errors(w, now[fields.INTERCEPT], problem.bounds)
