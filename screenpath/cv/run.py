@@ -95,7 +95,7 @@ def fold_path(
     elif task.beside is not None and path.model.size >= MANY and task.beside[0] == path.grid[0]:
         C, *solution = task.beside
         w, before = data.preparation.modelled(*solution)[: data.rows.d], data.rows.touched
-        reference = beside(path.model, C, w, NEAR * w)
+        reference = beside(path.model, C, w, 0.0, NEAR * w)
         began = (data.rows.touched - before) / data.rows.n
     sure = len(rows)  # a path goes on after a step with a certificate
     for step, certificate in path.walk(reference, len(rows)):

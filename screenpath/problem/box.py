@@ -29,7 +29,7 @@ from screenpath.kernels.problem import partition
 from screenpath.numbers import states
 from screenpath.problem import INTERVAL, box_rounding, ends, unread
 from screenpath.problem.base import RegionModel, Resumable
-from screenpath.problem.box_types import Certificate, Screened
+from screenpath.problem.box_types import Certificate, KnownSum, Screened
 from screenpath.problem.reduced import Faces, Reduced
 from screenpath.problem.sharp import sharpened
 from screenpath.regions.geometry import GAP_ROUNDING, ROUNDING, Point
@@ -117,7 +117,22 @@ class BoxModel(RegionModel, Resumable):
             weights = weights[: self.rows.n] + weights[self.rows.n :]
         return self.rows.weighted_sum(weights)
 
-    def updated_sum(self, theta: np.ndarray, reference: Certificate | None) -> tuple[np.ndarray, int, float]:
+    def cornered(self, w: np.ndarray, b: float) -> tuple[np.ndarray, KnownSum]:
+        """Return margins, and the sum over rows at the ends that they and an intercept point to; one data pass of rows
+        in memory. Not of a mirrored model.
+        """
+        theta = np.empty(self.size)
+
+        def weigh(products, first, last):
+            rows, signs = slice(first, last), self.signs[first:last]
+            theta[rows] = np.where(self.c[rows] > signs * (products + b), self.hi[rows], self.lo[rows])
+            return signs * theta[rows]
+
+        margins, total = self.rows.margins_and_sum(w, weigh)
+        kernels.sign(margins, self.signs, 0, self.size)
+        return margins, KnownSum(theta, total, 0, kernels.sum_error(float(np.count_nonzero(theta)), self.bounds))
+
+    def updated_sum(self, theta: np.ndarray, reference: Certificate | KnownSum | None) -> tuple[np.ndarray, int, float]:
         """Return ``G'theta``, from the reference's sum and the rows that changed if those are fewer; its number of
         updates (0 for a sum over all rows); and a bound on the norm of its rounding error.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,15 @@ class Unread(Point):
     @products.setter
     def products(self, value):
         self.known = value
+
+
+class KnownSum(NamedTuple):
+    """A dual point and what a certificate has of its sum over rows, for one of another point."""
+
+    theta: np.ndarray
+    total: np.ndarray
+    updates: int
+    sum_error: float
 
 
 @dataclass(slots=True)

@@ -81,6 +81,13 @@ class Rows(Counted, Protocol):
         are.
         """
 
+    def margins_and_sum(self, w: np.ndarray, weigh: Callable) -> tuple[np.ndarray, np.ndarray]:
+        """Return :meth:`margins`, and :meth:`weighted_sum` of the weights ``weigh(margins, start, stop)`` of the rows
+        from ``start`` to ``stop``; rows in memory are read once for both.
+        """
+        margins = self.margins(w)
+        return margins, self.weighted_sum(weigh(margins, 0, self.n))
+
     @abstractmethod
     def take(self, index: np.ndarray, signs: np.ndarray) -> np.ndarray | tuple:
         """Return a contiguous float64 copy of the rows ``signs[k] * x_index[k]``: an array, or (data, indices, indptr)

@@ -16,6 +16,7 @@ from screenpath.numbers.csr import shared_csr, short
 from screenpath.rows.base import WalkedRows
 
 BLOCK = 4096  # rows of one unit of work; fixed, so that sums do not depend on the number of threads
+CACHED = 1 << 15  # values that stay in a cache from one loop over their rows to the next
 # Stored values and rows up to which a signal can wait for a step to end.
 LARGEST, LONGEST = 20_000_000, 1_000_000
 
@@ -127,9 +128,28 @@ class MemoryRows(WalkedRows):
             return sum(add(*arrays, theta, partial[k], *self._blocks[k]) for k in range(*blocks))
 
         self.touched += sum(self._each(one, self._block_parts))
-        if len(partial) == 1:
-            return partial[0]
-        return partial.sum(axis=0)  # in a fixed order: the bytes do not depend on the number of threads
+        return _whole(partial)
+
+    def margins_and_sum(self, w, weigh):
+        products, add = (
+            (kernels.csr_products, kernels.csr_sum) if self.sparse else (kernels.dense_products, kernels.dense_sum)
+        )
+        out, weights, partial = np.empty(self.n), np.empty(self.n), np.zeros((len(self._blocks), self.d))
+        arrays, some = self._arrays, max(1, CACHED * self.n // max(self.size, 1))
+        w = np.ascontiguousarray(w, dtype=np.float64)
+
+        def one(blocks):
+            for k in range(*blocks):
+                first, last = self._blocks[k]
+                for s in range(first, last, some):
+                    e = min(s + some, last)
+                    products(*arrays, w, out, s, e)
+                    weights[s:e] = weigh(out[s:e], s, e)
+                    add(*arrays, weights, partial[k], s, e)
+
+        self._each(one, self._block_parts)
+        self.touched += self.n
+        return out, _whole(partial)
 
     def take(self, index: np.ndarray, signs: np.ndarray):
         self.touched += index.size
@@ -162,6 +182,11 @@ class MemoryRows(WalkedRows):
             return [work(part) for part in parts]
         others = [self.pool.submit(work, part) for part in parts[1:]]
         return [work(parts[0]), *(other.result() for other in others)]
+
+
+def _whole(partial: np.ndarray) -> np.ndarray:
+    """Return the sum over blocks in a fixed order: its bytes do not depend on the number of threads."""
+    return partial[0] if len(partial) == 1 else partial.sum(axis=0)
 
 
 def squared_norms(arrays: tuple) -> np.ndarray:

@@ -59,6 +59,7 @@ def near(walk, C: float, epochs: int) -> tuple:
         found = Newton().solve(reduced, tol=TOL, budget=Budget(epochs, inf, None, 0.0), dynamic=False)
         w, step, spent, between = found.w, found.w, found.epochs, 0.0
         touched += found.touched
+        b = found.intercept
     else:
         options, aim = replace(walk.options, tol=TOL, certificates=True), TOL * walk.aim / walk.options.tol
         smaller = walk.smaller(sample, [larger], options, aim)
@@ -69,17 +70,19 @@ def near(walk, C: float, epochs: int) -> tuple:
             return None, spent, touched + rows.touched
         steps, ends = smaller.points(start, 0)
         end = ends[0] if ends else start
-        w, step = end.point.vector, end.point.vector - start.point.vector
+        w, step, b = end.point.vector, end.point.vector - start.point.vector, end.intercept or 0.0
         spent, between = spent + sum(one.epochs for one in steps), 1.0 - (end.n_R + end.n_L) / sample.size
     if between > TIES:
         return None, spent, touched + rows.touched
-    return beside(model, C, w, (STAGE if model.rows.staged else REACH) * step), spent, touched + rows.touched
+    return beside(model, C, w, b, (STAGE if model.rows.staged else REACH) * step), spent, touched + rows.touched
 
 
-def beside(model, C: float, w, step):
-    """Return a certificate at ``C`` whose ``w`` is one next to the solution, which may be a ``step`` away."""
-    margins = model.margins(w)
-    reference = model.certify(C, w, model.corner(margins)[0], None, margins)
+def beside(model, C: float, w, b: float, step):
+    """Return a certificate at ``C`` whose ``w`` is one next to the solution, which may be a ``step`` away; an intercept
+    is about ``b``.
+    """
+    margins, near = model.cornered(w, b)
+    reference = model.certify(C, w, model.corner(margins)[0], near, margins)
     reference.memory = unread.begun(model, reference, step)
     return reference
 

@@ -45,6 +45,19 @@ def test_same_bytes_for_every_number_of_threads(sparse):
     assert one.margins(w).tobytes() == two.margins(w).tobytes()
     assert one.weighted_sum(theta).tobytes() == two.weighted_sum(theta).tobytes()
 
+    def weigh(margins, first, last):
+        return np.where(margins > 0.1, theta[first:last], 0.0)
+
+    found = []
+    for rows in (one, two):
+        before = rows.touched
+        margins, total = rows.margins_and_sum(w, weigh)
+        assert rows.touched == before + X.shape[0]
+        assert margins.tobytes() == one.margins(w).tobytes()
+        np.testing.assert_allclose(total, one.weighted_sum(weigh(margins, 0, margins.size)), rtol=1e-12)
+        found.append(total.tobytes())
+    assert found[0] == found[1]
+
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_float32_rows_compute_in_float64(sparse):
