@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
@@ -23,23 +24,33 @@ def room_of(G, c, hi, w, alpha):
     return room, Team(table_of(1, d), make_board(1), 0)
 
 
+@kernel
+def sizes(vectors, k, sparse, team):
+    return kernels.sizes(vectors, k, sparse, team)
+
+
+@kernel
+def look(X, count, n, w, bias, odometer, every, room, team):
+    return kernels.look(X, count, n, w, bias, odometer, every, room, team)
+
+
 def wandering(seed, norms=1.0):
     """Move w to and fro; return rows on the wrong side, rows nearer to their kink than said, and the share read."""
     rng = np.random.default_rng(seed)
     G, c, w = rng.normal(size=(200, 5)), rng.normal(size=200), rng.normal(size=5)
     room, team = room_of(G, c, np.ones(200), w, np.zeros(200))
     room.vectors[kernels.NORMS] *= norms
-    kernels.sizes(room.vectors, 200, False, team)
+    sizes(room.vectors, 200, False, team)
     t, due, odometer, wrong, near, read = room.vectors[kernels.T], room.vectors[kernels.DUE], 0.0, 0, 0, 0
     for _ in range(30):
         step = rng.normal(size=5) * 10.0 ** rng.uniform(-4.0, -1.0)
         w, odometer = w + step, odometer + np.linalg.norm(step) * (1.0 + 1e-12)
-        read += kernels.look(matrix_of(G), 200, 0, w, 0.0, odometer, False, room, team)
+        read += look(matrix_of(G), 200, 0, w, 0.0, odometer, False, room, team)
         exact, fresh = c - G @ w, room.marks[kernels.FRESH] == 1
         assert t[fresh] == pytest.approx(exact[fresh], abs=1e-13)
         wrong += np.count_nonzero(t * exact < 0.0)
         near += np.count_nonzero((due - odometer) * room.vectors[kernels.NORMS] > np.abs(exact) + 1e-12)
-    kernels.look(matrix_of(G), 200, 0, w, 0.0, odometer, True, room, team)
+    look(matrix_of(G), 200, 0, w, 0.0, odometer, True, room, team)
     assert t == pytest.approx(c - G @ w, abs=1e-13)
     return wrong, near, read / 6000
 

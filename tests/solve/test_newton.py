@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
@@ -173,6 +174,11 @@ def test_a_poor_start_does_not_matter():
     assert cold == pytest.approx(opposite, rel=2e-9)
 
 
+@kernel
+def best_share(X, k, old, w, v, room, team):
+    return kernels.best_share(X, k, old, w, v, room, team)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_step_that_throws_rows_over_their_kinks_is_cut_where_all_rows_are_best_off(seed):
     rng = np.random.default_rng(seed)
@@ -183,7 +189,7 @@ def test_a_step_that_throws_rows_over_their_kinks_is_cut_where_all_rows_are_best
     way = 4.0 * (v - old)  # down, and far too long
     w, room, team = old + way, kernels.workspace(40, 5, False), Team(kernels.table_of(1, 5), make_board(1), 0)
     room.vectors[:] = c, lo, hi, np.ones(40), alpha, c - G @ w, G @ way, np.ones(40)
-    share, values = kernels.best_share(matrix_of(G), 40, old, w, v, room, team), []
+    share, values = best_share(matrix_of(G), 40, old, w, v, room, team), []
     assert 0.0 < share < 1.0
     assert w == pytest.approx(old + share * way) and room.vectors[kernels.T] == pytest.approx(c - G @ w)
     for point in (w, *(old + s * way for s in np.linspace(0.0, 1.0, 201))):

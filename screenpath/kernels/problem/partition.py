@@ -107,7 +107,7 @@ def box_part(status, lo, hi, c, theta, ell):
     return index[:k].copy(), linear, open_rows[:m].copy()
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True, inner=True)
 def part_rows(status, ends, lo, hi, c, theta, index, open_rows, first, start, stop):
     """List the open rows: survivors, and fixed rows that are not at their end yet.
 

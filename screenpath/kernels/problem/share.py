@@ -15,13 +15,13 @@ from screenpath.kernels.problem.box import UNIT
 LEAST = 2.0**-1071  # more than the products of a share lose by underflow
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def kink_share(x, inner, kink):
     """Return ``kink |x| - x inner`` for a part of ``v`` within the kink: the share of a feature without ``curve``."""
     return abs(x) * max(kink - inner if x > 0.0 else kink + inner, 0.0)
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def step_share(x, beyond, best, lo, hi, curve):
     """Return the share without a kink, or beyond it, of a number that is ``best`` there."""
     step, over = abs(best - x), abs(beyond - min(max(beyond, curve * lo), curve * hi))
@@ -42,7 +42,7 @@ def share(x, v, lo, hi, curve, kink):
     return step_share(x, beyond, best, lo, hi, curve) + kink_share(x, inner, kink)
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def largest_share(x, v, off, lo, hi, curve, kink):
     """Return the largest share for a ``v`` that is off by ``off`` at most; no number where one of the ends is none."""
     below, above = share(x, v - off, lo, hi, curve, kink), share(x, v + off, lo, hi, curve, kink)

@@ -65,7 +65,7 @@ def slack_of(scores, own, kinks, n, classes, i, k):
     return kinks[i] - own * scores[i] if classes == 1 else 1.0 - scores[own * n + i] + scores[k]
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def response(t, state, gamma, low, high):
     """Return the dual variable of a row, and its loss: linear whatever ``t`` where it is screened (``state``)."""
     if state < 0 or (state == 0 and t <= gamma * low):
@@ -132,7 +132,7 @@ def sample_terms(scores, samples, theta):
     return loss, slack, theta_sum, theta_sq, apart_sq, n_R, n_L
 
 
-@kernel(fastmath=SUMS, leaf=True)
+@kernel(fastmath=SUMS, leaf=True, inner=True)
 def column_sum(data, indices, start, stop, n, psi):
     """Return ``x^j . psi`` for the column at ``start:stop``."""
     total = 0.0
@@ -177,7 +177,7 @@ def column_sums(view, n, features, psi, scale, out):
     return touched
 
 
-@kernel(fastmath=SUMS, leaf=True)
+@kernel(fastmath=SUMS, leaf=True, inner=True)
 def bound_sums(w, signs, earlier, here, rate, room, limit, sums, formed):
     """Write the earlier sums of one class, ``here``, with their grown errors; mark in ``formed`` what is not enough."""
     old, old_slack, norms, dual_norms = earlier.u[here], earlier.slack[here], earlier.norms, earlier.dual_norms[here]

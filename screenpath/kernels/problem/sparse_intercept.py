@@ -216,7 +216,7 @@ def centred(col_part, col_total, moved, move_first, move_second, planes, n, part
         second[f] = (move_second[f] if moved else 0.0) - sigma_second * mean / n
 
 
-@kernel
+@kernel(inner=True)
 def with_intercepts(lower, upper, samples, status, rounding):
     """Move bounds on margins, of scores without the free intercept, by the bounds of that.
 

@@ -81,7 +81,7 @@ def listed_products(X, where, w, out):
         out[r0], out[r1], out[r2], out[r3] = four_products(x0, x1, x2, x3, w)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def listed_sum(X, where, weights, v):
     """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many weights are not 0."""
     X, touched = unowned(X), 0
@@ -104,7 +104,7 @@ def add(X, i, step, v):
             v[j] += step * dense[i, j]
 
 
-@kernel
+@kernel(inner=True)
 def taken(X, where, signs, near, bias, column):
     """Return copies of the signed rows ``where[near]`` of a sparse matrix; a ``bias`` adds one more column."""
     data, indices, indptr, more = X.data, X.indices, X.indptr, 1 if bias != 0.0 else 0
@@ -159,5 +159,3 @@ def warm_up():
     products(X, w, np.empty(2), 0, 2)
     weighted_sum(X, w, np.zeros(2), 0, 2)
     listed_products(X, index, w, np.empty(2))
-    listed_sum(X, index, w, w)
-    taken(X, index, np.ones(2, dtype=np.int8), index[:0], 0.0, 0)

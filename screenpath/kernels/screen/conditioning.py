@@ -117,7 +117,7 @@ def keep_columns(columns, n, w, keep, live, pending, twice, scores, row_part, kn
     return touched
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, inner=True)
 def from_centres(t, samples, theta, parts, status):
     """Return a screened dual variable's weight, and its distance from both balls' centres, ``parts`` of the first."""
     i = t % samples.n

@@ -205,7 +205,7 @@ def in_plane(answering, whole, sigma_first, sigma_second, apart, first_sq, secon
             (slacks[0], slacks[1], slacks[2], lost, slacks[4], slacks[5]))  # fmt: skip
 
 
-@kernel
+@kernel(inner=True)
 def cut_by_plane(planes, parts, n, col_part, col_total, moves, norms, balls, extent, slacks, cut):
     """Return moves, norms, balls, extent and slacks of :func:`decide_features` within the plane of the signed sum.
 

@@ -107,7 +107,7 @@ def cd_sweeps(task, point, active, shrinking, sweeps):
     return touched, violation
 
 
-@kernel
+@kernel(inner=True)
 def parted(status, alive, lo, hi, decided):
     """Part the ``alive`` rows by ``status`` and update ``decided``; return those that stay, the others, their ends."""
     kept, fresh, values, n, m = np.empty_like(alive), np.empty_like(alive), np.empty(alive.size), 0, 0
@@ -130,4 +130,3 @@ def example() -> tuple[Task, Iterate]:
 
 def warm_up():
     cd_sweeps(*example(), np.arange(2), True, 1)
-    parted(np.zeros(2, dtype=np.int8), np.arange(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int8))

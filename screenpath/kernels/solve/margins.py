@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.barrier import LINE, Team, half, make_board, meet, share
-from screenpath.kernels.rows.matrix import matrix_of
+from screenpath.kernels.rows.barrier import LINE, half, meet, share
 from screenpath.kernels.rows.newton_system import DIRECT, inner
 from screenpath.kernels.rows.rows import four_products, sparse_product
 from screenpath.kernels.solve import working_set as set_of
@@ -62,7 +61,7 @@ def table_of(blocks, d):
     return np.empty((2, max(blocks, set_of.BLOCKS), (SCALARS + d + LINE - 1) // LINE * LINE))
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def sizes(vectors, k, sparse, team):
     """Return the rows' mean squared norm, ``sum (hi - lo) norms``, and how many are free; note unchanged margins."""
     rows = step_of(k, sparse)
@@ -171,7 +170,7 @@ def _look(X, alive, where, signs, c, w, bias, t, u, start, stop):
         u[i], t[i] = t[i] - value, value
 
 
-@kernel(forceinline=True, leaf=True)
+@kernel(forceinline=True, leaf=True, inner=True)
 def look(X, count, n, w, bias, odometer, every, room, team):
     """Take over dual variables and margins of the ``n`` rows of the working set, then read the alive rows that are due,
     or ``every`` one whose margin is no product with ``w``, in blocks that the team shares; return how many.
@@ -214,7 +213,7 @@ def _moved(k, back, sparse, vectors, fresh, team):
     meet(team)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, inner=True)
 def best_share(X, k, old, w, v, room, team):
     """Move ``w``, and the margins, to where on the way from ``old`` the primal value of all rows is least; return the
     share of the way.
@@ -235,10 +234,3 @@ def best_share(X, k, old, w, v, room, team):
     for j in range(d):
         w[j] = old[j] + best * p[j]
     return best
-
-
-def warm_up():
-    room, team = workspace(2, 2, False), Team(table_of(1, 2), make_board(1), 0)
-    room.vectors[:] = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]]).T
-    X, w = matrix_of(np.eye(2)), np.zeros(2)
-    best_share(X, 2, w, w + 1.0, w.copy(), room, team)

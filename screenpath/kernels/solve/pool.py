@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.kernels import SUMS, at, kernel
-from screenpath.kernels.rows.matrix import Matrix, _number_on, matrix_of
+from screenpath.kernels.rows.matrix import Matrix, _number_on
 from screenpath.kernels.rows.rows import sparse_product
 from screenpath.kernels.rows.unowned import unowned
 
@@ -58,7 +58,7 @@ def copies(pool, X):
     return Parted(rare, pool.values, pool.places, pool.starts)
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def frequent_dot(rows, i, w):
     """Return the frequent columns' part of ``x_i . w``."""
     if not rows.rare.sparse:
@@ -66,7 +66,7 @@ def frequent_dot(rows, i, w):
     return sparse_product(rows.values, rows.places, rows.starts[i], rows.starts[i + 1], w)
 
 
-@kernel(fastmath=SUMS, forceinline=True, leaf=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True, inner=True)
 def frequent_add(rows, i, step, v):
     """Add ``step * x_i`` to the entries of ``v`` for frequent columns."""
     rare, values, places, starts = rows
@@ -181,7 +181,7 @@ def _fresh(pool, X, where, listed, names):
     return rows[_stably_by(often, _stably_by(rare, np.arange(count)))], often.sum(), rare.sum()
 
 
-@kernel
+@kernel(inner=True)
 def admitted(pool, X, where, signs, listed, names):
     """Return the pool with further rows, and the seats of all that are listed.
 
@@ -228,12 +228,3 @@ def _seated(seat, names, rows):
             seats[count], order[count] = r, there[r]
             count += 1
     return seats, order
-
-
-def warm_up():
-    data, index, one = np.ones(2), np.arange(2), np.ones(2, dtype=np.int8)
-    X = matrix_of((data, np.zeros(2, dtype=np.int32), np.array([0, 1, 2])))
-    pool, _, _ = admitted(begun(X, index, index, data, 2, 1), X, index, one, index, index)
-    rows = copies(pool, X)
-    frequent_dot(rows, 0, data)
-    frequent_add(rows, 0, 1.0, data)
