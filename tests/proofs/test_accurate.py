@@ -107,6 +107,47 @@ def test_only_values_that_may_be_the_largest_are_formed_again():
     assert largest(np.zeros(0), np.zeros(0), form) == 0.0 and largest(np.array([-2.0]), np.zeros(1), form) == 2.0
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_over_stored_rows(dtype):
+    """In whole numbers, of which every order gives the same sums."""
+    rng, index = np.random.default_rng(3), np.array([5, 0, 3, 6, 1, 4, 2])
+    Q, weights = rng.integers(-9, 10, (7, 2050)).astype(dtype), rng.choice([-3.0, -2.0, 1.0, 2.0, 5.0], 7)
+    for size in (7, 8, 3):
+        some, out = np.resize(index, size), np.ones(2050)
+        distances.add_rows(Q, some, np.resize(weights, size), out)
+        np.testing.assert_array_equal(out, 1.0 + np.resize(weights, size) @ Q[some])
+        columns, found = rng.permutation(2050)[:9], np.full(9, 2.0)
+        distances.add_rows_at(Q, some, np.resize(weights, size), columns, found)
+        np.testing.assert_array_equal(found, 1.0 + out[columns])
+    for least in (0.0, 2.0):
+        found = np.empty((2, 9), dtype=dtype)
+        distances.gather(Q, index[:2], columns, found, least)
+        exact = Q[np.ix_(index[:2], columns)]
+        np.testing.assert_array_equal(found, np.where(np.abs(exact) < least, 0.0, exact))
+    norms, ones, large = np.array([3.0, 0.0, 5.0, 1.0, 7.0, 2.0, 4.0]), np.ones((8, 1), dtype=dtype), 2.0**53
+    assert distances.spread(weights, norms) == np.abs(weights) @ norms
+    assert distances.spread_at(weights, norms, index) == np.abs(weights) @ norms[index]
+    assert distances.inner(weights, norms) == (weights @ norms, np.abs(weights * norms).sum())
+    out, found = np.full((2, 1), large)  # four are added at once: one by one, each would be lost
+    distances.add_rows(ones, np.arange(8), ones[:, 0].astype(float), out)
+    distances.add_rows_at(ones, np.arange(8), ones[:, 0].astype(float), np.zeros(1, dtype=np.int64), found)
+    assert out[0] == found[0] == large + 8.0
+
+
+def test_rough_exponents_are_those_of_rounded_rows():
+    rng = np.random.default_rng(4)
+    A, B = (rng.integers(-5, 6, shape).astype(np.float32) for shape in ((3, 8), (8, 515)))
+    steps = np.abs(A[:, :, None] - B)
+    for city, exact in ((True, -steps.sum(axis=1)), (False, -np.square(steps).sum(axis=1))):
+        out = np.full((5, 517), 7.0, dtype=np.float32)
+        distances.rough_exponents(A, B, city, out, 1)
+        np.testing.assert_array_equal(out[1:4, :515], exact)
+        assert np.all(out[[0, 4]] == 7.0) and np.all(out[:, 515:] == 7.0)
+    K, a, b = np.full((2, 3), 9.0, dtype=np.float32), np.float32([3.0, 5.0]), np.float32([4.0, 64.0, 66.0])
+    distances.rough_arguments(K, a, b)
+    np.testing.assert_array_equal(K, [[2.0, -58.0, -60.0], [0.0, -60.0, -60.0]])
+
+
 def csr(X):
     data = [row[row != 0.0] for row in X]
     indices = [np.flatnonzero(row).astype(np.int32) for row in X]
@@ -118,7 +159,12 @@ def exponents(K, A, B, gamma, allowed, sparse):
     """Return what the kernels make of ``K``."""
     K, a, b = K.copy(), (A * A).sum(axis=1), (B * B).sum(axis=1)
     A, B = (matrix_of(csr(X) if sparse else X) for X in (A, B))
+    values = K.copy()
+    distances.radial(values, a, b, gamma, allowed, A, B)
     distances.exponents(K, a, b, gamma, allowed, A, B)
+    same = K.copy()
+    distances.exponentials(same)
+    np.testing.assert_array_equal(values, same)
     return K
 
 
@@ -152,3 +198,12 @@ def test_distances_are_summed_where_products_could_cancel_and_only_there(sparse)
         np.testing.assert_allclose(found, np.where(a[:, None] + b > limit, summed, plain), rtol=1e-12)
     far = exponents(wrong - 2000.0, A, B, gamma, 1e-16, sparse)  # exp of it is 0 whatever the rounding
     np.testing.assert_allclose(far, gamma * (2.0 * (wrong - 2000.0) - a[:, None] - b))
+    big, count = 2.0**25, (A != 0.0).sum(axis=1)[:, None] + (B != 0.0).sum(axis=1) if sparse else 3
+    both = big * big * (a[:, None] + b)
+    unsure = 2.0 * distances.EPSILON * (count + 8.0) * gamma * both  # what cancellation may have added
+    for part in (0.8, 1.2):
+        wrong = 0.5 * (both - (distances.UNDERFLOW + part * unsure) / gamma)
+        found = exponents(wrong, big * A, big * B, gamma, 1e-16, sparse)
+        np.testing.assert_allclose(found, big * big * summed if part < 1.0 else gamma * (2.0 * wrong - both), rtol=1e-3)
+    distances.city_exponents(wrong, gamma, *(matrix_of(csr(X) if sparse else X) for X in (A, B)))
+    np.testing.assert_allclose(wrong, -gamma * np.abs(A[:, None] - B).sum(axis=2))

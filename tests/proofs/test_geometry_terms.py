@@ -210,3 +210,5 @@ def test_a_distance_of_points_of_a_kernel_loses_what_rounding_may_have_added(coa
     lost = 1e-3 * (3 + 8) * sum(map(abs, terms)) + 1.2 * (0.3 + 0.1 + 8.0 * 0.004 * 1.2)
     assert one.distance(two) == pytest.approx(math.sqrt(sum(terms) - lost * 1.25), rel=1e-12)
     assert two.distance(one) == one.distance(two)
+    terms, error = (-9.0, -20.0, -30.0), 0.5 * 0.1 + 1e-3 * (3 + 8) * 59.0
+    assert one.inner(two) == (sum(terms), pytest.approx(error * 1.25))

@@ -152,10 +152,31 @@ def test_sums_in_twice_the_precision_are_formed_so_many_at_a_time(monkeypatch):
     assert not blocks.precise_sums(np.arange(7), none, np.zeros((2, 0))).any()
 
 
+def test_bounds_of_sums_in_float32(monkeypatch):
+    monkeypatch.setattr(distances, "ROUGH_LEAST", -12.0)
+    rng = np.random.default_rng(4)
+    index, target, weights = rng.permutation(600)[:590], rng.permutation(600)[:5], 7.0 * rng.normal(size=590)
+    blocks = KernelBlocks(rng.normal(size=(600, 3)), KernelFunction("rbf", 0.3))
+    X, w = blocks.X, np.abs(weights)
+    a = 0.3 * np.square(X).sum(axis=1)
+    K = np.exp(-0.3 * np.square(X[index][:, None] - X[target]).sum(axis=2))
+    units = kernel_functions.ROUGH_HEIGHT + 1.0 + distances.ROUGH_EXP / kernel_functions.ROUGH_UNIT
+    units = (units + (3 + 8) * a[target]) * (w @ K) + (3 + 8) * (w * a[index]) @ K
+    found, bound = blocks.rough_sums(index, weights, target)
+    np.testing.assert_allclose(found, weights @ K, rtol=1e-3, atol=1e-2)
+    expected = 1.05 * (kernel_functions.ROUGH_UNIT * units + 2.0 * np.exp(-12.0) * w.sum())
+    np.testing.assert_allclose(bound, expected, rtol=1e-4)
+
+
 def test_parameters_of_a_kernel():
     for text, d, value in (("1/d", 4, 0.25), ("0.5 / d", 2, 0.25), ("0.1", 7, 0.1), (3, 7, 3.0), ("1/d", 0, 1.0)):
         assert kernel_functions.parse_gamma(text, d) == value
-    for text in ("0", "-1", "inf", "1/2", "e", "nan"):
+    X = np.array([[1.0, 0.0], [0.0, 4.0], [-2.0, 0.0]])
+    for rows in (X, sp.csr_array(X)):  # a third column is missing
+        variance = float(np.var(np.hstack([X, np.zeros((3, 1))])))
+        assert kernel_functions.parse_gamma(" scale ", 3, rows) == pytest.approx(1.0 / (3.0 * variance))
+    assert kernel_functions.parse_gamma("scale", 2, np.full((3, 2), 0.5)) == 1.0
+    for text in ("0", "-1", "inf", "1/2", "e", "nan", "scale"):
         with pytest.raises(UsageError):
             kernel_functions.parse_gamma(text, 3)
     for more in ({"gamma": 0.0}, {"gamma": math.inf}, {"gamma": -1.0}, {"degree": 0}, {"degree": 1.5}, {"coef0": -1.0},

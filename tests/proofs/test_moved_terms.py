@@ -1,9 +1,13 @@
 """What a move of ``kernels/screen/move.py`` decides against the set that the gap leaves, by a cone solver."""
 
+import itertools
+
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from screenpath.kernels.problem.box import UNIT
 from screenpath.kernels.problem.sparse import Samples
 from screenpath.kernels.screen import move
 from tests.sparse_problems import dual_rows
@@ -28,7 +32,8 @@ def case(classes, rng, off=0.0, more=GAMMA):
     budget = float(rng.uniform(0.3, 1.0))
     samples = Samples(labels, weights, N, blocks, GAMMA, np.ones(N), 0.0, 1.0)
     pair = move.pair_to_move(scores, samples, theta, status, more, budget, 0.0)
-    known = dict(t=t, theta=theta[places], v=weights[sample], left=status[places] == 0, budget=budget, more=more)
+    known = dict(t=t, theta=theta[places], v=weights[sample], left=status[places] == 0, budget=budget, more=more,
+                 given=(scores, samples, theta, status), places=places)  # fmt: skip
     return rows, X, known, pair
 
 
@@ -76,6 +81,72 @@ def test_a_move_is_tried_no_more_than_a_few_times():
     assert decided == sorted(decided) and {False, True} == set(decided)  # more room is easier
     assert max(passes for _, passes in found) <= 8 and found[-1] == (True, 1)
     assert move.stays_below(view, 0, 1.0, 0.0, 0.0, pair) == (False, 0)
+
+
+def share(theta, t, curve, low):
+    best = np.clip(t / curve, low, 1.0)
+    return (best - theta) * t - 0.5 * curve * (best**2 - theta**2)
+
+
+@pytest.mark.parametrize("more", [0.0, GAMMA])
+@pytest.mark.parametrize("low", [0.0, -0.5])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_a_move_may_spend_and_what_a_column_takes_of_it(classes, low, more):
+    """Sums over the rows of the dual that have a value in the column, and the part of them that rounding may be."""
+    rng, blur = np.random.default_rng(classes), 0.25
+    rows, X, known, _ = case(classes, rng, 0.5)
+    scores, samples, theta, status = known["given"]
+    samples, x, t, curve = samples._replace(low=low), known["theta"], known["t"], GAMMA + more
+    v, moved = known["v"] * known["left"], t + more * x
+    before, whole = v @ share(x, t, GAMMA, low), v * share(x, moved, curve, low)
+    pair = move.pair_to_move(scores, samples, theta, status, more, 0.7, blur)
+    np.testing.assert_allclose(pair.shares[known["places"]], whole, rtol=1e-9, atol=1e-12)
+    assert pair.budget == pytest.approx(0.7 - (before - whole.sum()) + blur * (before + whole.sum()))
+    theta[known["places"]] = np.clip(t / GAMMA, low, 1.0)  # nothing to move away from but what the scores may be off by
+    least = move.pair_to_move(scores, samples, theta.copy(), status, 0.0, 0.0, 0.0).budget
+    assert least / UNIT == pytest.approx(16.0 * (1.0 - low) * np.sqrt(v.sum() * (v @ np.square(t))), rel=1e-2)
+    theta[known["places"]], X[:, 2:] = x, X[:, 2:] * (rng.random((N, D - 2)) < 0.6)
+    rows, stored = dual_rows(X, np.arange(N) % classes, classes)[0], sp.csc_array(X)
+    view = stored.data, stored.indices.astype(np.int32), stored.indptr.astype(np.int64)
+    for f, eta, mean in itertools.product(range(rows.shape[1]), (-0.7, 0.3), (0.0, 0.4)):
+        g = rows[:, f].copy()
+        if f < 2 and classes == 2:  # full columns
+            g += mean * (2.0 * (np.arange(N) % 2) - 1.0)
+        elif mean:
+            continue
+        after, held = v * share(x, moved + eta * g, curve, low), rows[:, f] != 0.0
+        found, slope = move.rise(view, f, eta, mean, pair)
+        assert found == pytest.approx((after - whole)[held].sum() + blur * (after + whole)[held].sum())
+        assert slope == pytest.approx((v * (np.clip((moved + eta * g) / curve, low, 1.0) - x)) @ g)
+
+
+def test_features_are_zeroed_that_stay_below_on_the_sides_they_may_leave():
+    """Few of them first, and the others where enough of these were zeroed."""
+    rng, d = np.random.default_rng(6), 70
+    pair = case(2, rng)[3]._replace(budget=0.2)
+    X = rng.normal(size=(N, d)) * ((rng.random((N, d)) < 0.7) | (np.arange(d) % 3 == 0))
+    stored = sp.csc_array(X)
+    view, full = (stored.data, stored.indices.astype(np.int32), stored.indptr.astype(np.int64)), np.all(X, axis=0)
+    u, limits, signs = rng.normal(size=d), rng.uniform(0.2, 1.5, d), rng.integers(-1, 2, d).astype(np.int8)
+    keep, means, sigma, gone, passes = np.ones(d, dtype=np.int8), 0.1 * rng.normal(size=d), 0.7, [], []
+    keep[::5] = 0
+    for j in range(d):
+        mean, taken, below = means[j] if full[j] else 0.0, 0, True
+        for side in (side for side in (1.0, -1.0) if signs[j] in (0, side)):
+            if below:
+                room = limits[j] - side * (u[j] + mean * sigma)
+                below, more = move.stays_below(view, j, side, room, mean, pair)
+                taken += more
+        gone.append(below)
+        passes.append(taken)
+    first = (np.arange(d) % 2 == 0) & (keep == 1)
+    part = np.mean(np.array(gone)[first])
+    assert 0.2 < part < 0.8 and full.any() and not full.all()
+    for worth, tried in ((part - 0.01, keep == 1), (part, keep == 1), (part + 0.01, first)):
+        mine, zeroed = keep.copy(), np.array(gone) & tried
+        found = move.decide_moved(view, u, limits, signs, pair, means, sigma, worth, mine)
+        assert found == (zeroed.sum(), (np.array(passes) * np.diff(view[2]))[tried].sum())
+        np.testing.assert_array_equal(mine, keep * ~zeroed)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

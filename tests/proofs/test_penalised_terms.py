@@ -201,30 +201,84 @@ def sparse_model(b):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("alpha", [0.7, 0.4, 0.0])
-def test_the_budget_of_a_move(alpha, coarse, monkeypatch):
+@pytest.mark.parametrize(("alpha", "free", "sharp"), [(0.7, 0, 0), (0.4, 1, 0), (0.4, 1, 1), (0.0, 0, 1), (0.0, 1, 0)])
+def test_the_budget_of_a_move(alpha, free, sharp, coarse, monkeypatch):
     """What the distance of both points takes of the gap is left out; what rounding does to margins counts."""
-    b, given = SparseRounding(views(), 1, 6, 0.5), []
-    model = sparse_model(b)
-    model.d, model.intercept, model.samples, model.col_norm, model.beta = 4, False, None, np.ones(4), 0.3
-    model.views, model.signs = SimpleNamespace(columns=lambda keep: None), np.zeros(4, np.int8)
-    model.rows = SimpleNamespace(touched=0)
-    at = SimpleNamespace(duals=np.array([0, 1, 1, -1, -1, 0], np.int8), keep=None, record=np.empty((0, 2), int))
+    b, given, decided = SparseRounding(views(), 1, 6, 0.5), [], []
+    model, columns = sparse_model(b), np.arange(24.0).reshape(4, 6) % 5.0
+    model.d, model.intercept, model.samples, model.col_norm, model.beta = 4, free, None, np.arange(1.0, 5.0), 0.3
+    model.views, model.signs, model.sharp = SimpleNamespace(columns=lambda keep: None), np.zeros(4, np.int8), sharp
+    model.rows, model.labels, model.weights = SimpleNamespace(touched=0), np.array([1, -1] * 3), np.arange(1.0, 7.0)
+    model.twice, model.column_sums = np.array([9.0, 2.0, 3.0, 9.0]), lambda given: columns @ given / 6
+    at = SimpleNamespace(duals=np.array([0, 1, 1, -1, -1, 0], np.int8), keep=np.ones(4), record=np.empty((0, 2), int),
+                         row_part=np.full(6, 0.5))  # fmt: skip
+
+    def decide(*told):
+        decided.append(told)
+        at.keep[1:3] = 0
+        return 2, 9
+
     monkeypatch.setattr(rules.move, "pair_to_move", lambda *a: given.append(a))
-    monkeypatch.setattr(rules.move, "decide_moved", lambda *a: (2, 9))
+    monkeypatch.setattr(rules.move, "decide_moved", decide)
+    monkeypatch.setattr(rules, "excess", lambda theta, labels, weights: ((weights * labels) @ theta, 0.06))
     theta = np.array([0.5, 1.0, 0.9, 0.0, 0.1, 1.0])
-    c = certificate(off=0.3, cost=0.02, theta=theta, scores=None, u=np.zeros(4), u_slack=np.zeros(4))
-    c.alpha, c.gap = alpha or 0.0, 0.37
-    assert rules.by_a_move(model, at, c, alpha) == 2
+    c = certificate(off=0.3, cost=0.02, theta=theta, scores=None, u=np.ones(4), u_slack=np.full(4, 0.01), w=np.ones(4))
+    first, c.alpha, c.gap = certificate(**{**vars(c), "alpha": 0.7 if alpha == 0.0 else alpha}), alpha, 0.37
+    model.certify = lambda at, w, theta, point: c if (at, w is c.w, point) == (0.0, True, first) else None
+    assert rules.by_a_move(model, at, first if alpha == 0.0 else c, alpha, 0.4) == 2
     _, _, moved, known, more, budget, blur = given.pop()
     assert moved is theta and known.tolist() == [0, 1, 0, -1, 0, 0] and blur == b.total
     rest, lag_sq, error = parts_of(b, c, alpha) if alpha else (0.37, 0.0, 0.0)
     assert more == (0.5 if alpha else 0.0)
     most = 6 * (rest + lag_sq / 4 + 2.0 * error) + b.root * c.t_error + 0.5 * more * 0.3 * (2.0 * b.root + 0.3)
     assert budget == pytest.approx(b.grown * most)
+    means, sigma, off = np.zeros(4), 0.0, 0.0
+    if free and (sharp or alpha == 0.0):
+        inside = np.where((theta > 0.0) & (theta < 1.0), model.weights, 0.0)
+        means, sigma, off = -columns @ inside / inside.sum(), (model.weights * model.labels) @ theta / 6, 0.01
+    _, u, limits, _, _, found_means, found_sigma, worth, keep = decided.pop()
+    np.testing.assert_allclose(found_means, means)
+    sizes = model.col_norm + np.abs(means) * math.sqrt(6.0) / 6
+    slack = (b.slacks.columns + 4.0 * b.column) * (sizes * 2.0 * math.sqrt(6.0) + 0.3)
+    np.testing.assert_allclose(limits, 0.3 - slack - 0.01 - np.abs(means) * off)
+    assert found_sigma == pytest.approx(sigma) and worth == 0.4 and u is c.u and keep is at.keep
+    # Features that go are not read for the distances of the rows, which keep the larger part of what they add.
+    np.testing.assert_allclose(at.row_part, 0.5 + (0.25 * (4.0 + 9.0) if free else 0.0))
     assert at.record.tolist() == [[-1, 2]] and model.rows.touched == 9
     c.loss_slack = c.gap = math.inf
     assert rules.by_a_move(model, at, c, alpha) == 0 and not given
+
+
+def test_what_is_tried_after_the_balls(monkeypatch):
+    """Of ten features, four of which had a weight: moves go on while they zero more than a tenth of what is left."""
+    calls, counts, none = [], [], np.empty((0, 2), dtype=int)
+    monkeypatch.setattr(rules, "regions_of", lambda *a: rules.kernels.Regions(*np.arange(8.0), True))
+    monkeypatch.setattr(rules, "_run", lambda model, ref, at, regions, what: calls.append(what) or none)
+    monkeypatch.setattr(rules, "_stretched", lambda *a: "other")
+    monkeypatch.setattr(rules, "_tightened", lambda model, at, point, alpha: calls.append(point) or none)
+
+    monkeypatch.setattr(
+        rules, "by_a_move", lambda model, at, point, *how: calls.append((point == "other", how[1])) or counts.pop(0)
+    )
+    both, worth, own = (True, True, True), rules.move.WORTH, (False, 0.0)
+    more = ["other", (True, 0.0)]
+    for changes, zeroed, expected in (
+        ({}, [3, 1, 0, 1, 0], [both, *more, *more, *more, own, *more]), ({}, [2, 0, 0], [both, *more, *more, own]),
+        ({}, [1, 0], [both, *more, own]), ({"alone": False}, [], [both]), ({"intercept": True}, [0], [both, own]),
+        ({"features": False}, [], [(True, False, True)]), ({"samples": False}, [5], [(False, True, True), own]),
+        ({"alpha": 0.7}, [5], [both, own]), ({"alpha": 0.8}, [5], [both, own]), ({"known": 0}, [5], [both, own]),
+        ({"known": 5}, [0], [both, own]), ({"sharp": True}, [5], [(True, False, True), own]),
+        ({"sharp": True, "alone": False}, [5], [(True, False, True), (False, worth)]),
+        ({"sharp": True, "samples": False}, [5], [own]), ({"alpha": 0.0}, [5], [own]),
+        ({"alpha": 0.0, "alone": False}, [0], [(False, worth)]),
+    ):  # fmt: skip
+        case = {"alpha": 0.5, "samples": True, "features": True, "alone": True, "intercept": False, "known": 4,
+                "sharp": False, **changes}  # fmt: skip
+        at = SimpleNamespace(keep=np.ones(10), record=none)
+        model = SimpleNamespace(nothing_screened=lambda at=at: at, sharp=case["sharp"], intercept=case["intercept"])
+        ref, counts[:], calls[:] = SimpleNamespace(alpha=0.7, nonzero=case["known"]), zeroed, []
+        rules.screen(model, ref, case["alpha"], case["samples"], case["features"], True, case["alone"])
+        assert (calls, counts) == (expected, []), changes
 
 
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])

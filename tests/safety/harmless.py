@@ -9,10 +9,13 @@ WAY = "which of two ways to the same numbers is tried: what it costs, not what c
 SIFS = "screenpath/kernels/screen/sifs.py"
 FINITE = "a sum and a difference are both no finite number where one of their parts is none"
 NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq"
+STEPS = "which steps are tried: each that is found to stay below proves it, whatever it came from"
+ENOUGH = "what no digits mend: such a row's share of the gap is larger than the error of its product"
 ONES = "a sign or a label of two classes is 1 or -1"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
 GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
+AGAIN = "counts |= (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)"
 SHARP, BOX = "screenpath/problem/sharp.py", "screenpath/kernels/problem/box.py"
 CONDITIONING = "screenpath/kernels/screen/conditioning.py"
 TALLIES = (
@@ -102,6 +105,16 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     **{
         ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
+    },
+    (
+        "screenpath/kernels/screen/move.py",
+        "stays_below",
+        "eta = left[0] + apart if left[2] * apart >= left[1] else 0.0",
+        "left[0] - apart",
+    ): STEPS,
+    **{
+        ("screenpath/verify/products.py", "_exactly", AGAIN, after): ENOUGH
+        for after in ("lo * (t - C * e) < 0.0", "lo / (t - C * e)", "t + C * e")
     },
     (LEVER, "decide_by_one_each", "side = (under - over) * signs[i]", "(under - over) / signs[i]"): ONES,
     **{

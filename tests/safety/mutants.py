@@ -69,7 +69,12 @@ NEAREST = {
     "screenpath/screen/box.py": [RULES, COUNTS],
     "screenpath/screen/pathwise.py": [RULES, f"{PROOFS}floors.py", f"{PROOFS}regions.py"],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
-    "screenpath/kernels/rows/gram.py": [f"{PROOFS}accurate.py"],
+    "screenpath/kernels/rows/gram.py": [
+        f"{PROOFS}accurate.py",
+        f"{KERNEL}::test_exponentials_are_within_their_bound",
+        f"{KERNEL}::test_rough_exponentials_are_as_good_as_float32",
+        f"{KERNEL}::test_what_is_below_the_diagonal_is_mirrored_from_a_row_on",
+    ],
     "screenpath/kernels/screen/conditioning.py": [f"{PROOFS}conditioning.py"],
     "screenpath/problem/kernel.py": [KERNEL_TERMS, KERNEL],
     "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],

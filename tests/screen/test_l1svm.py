@@ -1,6 +1,7 @@
 """The dome in the slice y.theta = 0: against a cone solver and against the three cases of Zhao 2014."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -10,7 +11,7 @@ from screenpath.errors import UsageError
 from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.problem.grid import lambda_grid
 from screenpath.regions.geometry import Ball, Dome
-from screenpath.screen.l1svm import VariationalInequality, parse_feature_rule
+from screenpath.screen.l1svm import DIRECTION, VariationalInequality, parse_feature_rule
 from screenpath.solve.l1cd import FeatureDescent
 from screenpath.walk.loop import PathOptions, solve_point
 from tests.conftest import two_classes
@@ -72,6 +73,31 @@ def test_dome_against_a_cone_solver(noise):
             conic.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
             best.append(conic.value)
         assert found[j] == pytest.approx(max(best), rel=1e-6)
+
+
+def test_what_rounding_adds_to_the_dome():
+    """In the paper's space, with products that are off by a thirtieth of both norms."""
+    rng, lam1, lam2, gap, rounding, total = np.random.default_rng(2), 1.7, 1.1, 0.3, 0.03, 8.0
+    u, theta, *known = rng.normal(size=(4, 5))
+    reference = SimpleNamespace(lam=lam1, theta=theta, products=known[0], theta_gap=gap)
+    model = SimpleNamespace(slack_of=lambda _: rounding, null_slack=u, null_products=known[1], total=total)
+    found, center, normal = dome(model, reference, lam2), 0.5 * (u / lam2 + theta), u / lam1 - theta
+    radius, length = 0.5 * np.linalg.norm(u / lam2 - theta), np.linalg.norm(normal)
+    axis = rounding * (1.0 + np.sqrt(total) / (lam1 * length))
+    offset = (gap / lam1**2 + np.sqrt(2.0 * gap) / lam1 * 2.0 * radius - normal @ (center - theta)) / length
+    offset += 2.0 * (axis * radius + rounding * np.linalg.norm(center))
+    assert (found.radius, found.offset, found.axis) == pytest.approx((radius, offset, axis))
+    for point, vector, products in (
+        (found.center, center, 0.5 * (known[1] / lam2 + known[0])),
+        (found.normal, normal / length, (known[1] / lam1 - known[0]) / length),
+    ):
+        np.testing.assert_allclose(point.vector, vector)
+        np.testing.assert_allclose(point.products, products)
+        assert point.sqnorm == pytest.approx(vector @ vector)
+    for scale, kind in ((1.1, Dome), (0.9, Ball)):  # a normal that may be nothing but rounding
+        reference.theta, model.total = u / lam1 + 1.0, 5.0 * (lam1 / (scale * DIRECTION)) ** 2
+        found = dome(model, reference, lam2)
+        assert type(found) is kind and found.radius == pytest.approx(0.5 * np.linalg.norm(u / lam2 - reference.theta))
 
 
 def paper_neg_min(f, y, theta1, lam1, lam2):
