@@ -104,7 +104,7 @@ def add(X, i, step, v):
             v[j] += step * dense[i, j]
 
 
-@kernel(inner=True)
+@kernel
 def taken(X, where, signs, near, bias, column):
     """Return copies of the signed rows ``where[near]`` of a sparse matrix; a ``bias`` adds one more column."""
     data, indices, indptr, more = X.data, X.indices, X.indptr, 1 if bias != 0.0 else 0
@@ -159,3 +159,4 @@ def warm_up():
     products(X, w, np.empty(2), 0, 2)
     weighted_sum(X, w, np.zeros(2), 0, 2)
     listed_products(X, index, w, np.empty(2))
+    taken(X, index, np.ones(2, dtype=np.int8), index[:0], 0.0, 0)
