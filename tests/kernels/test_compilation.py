@@ -1,11 +1,17 @@
 """Compile time is announced, counted, and kept out of timings; every kernel can be compiled ahead."""
 
+import ast
+import importlib
+import pkgutil
 import time
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from numba import config
 from numba.core import event
 
+import screenpath
 import screenpath.kernels as kernels
 from screenpath.compile.cache import cache_folder
 from screenpath.kernels import compilation, kernel
@@ -27,6 +33,22 @@ def test_warm_up_reaches_every_kernel():
         and not (one.signatures or list(cache_folder().glob(f"{one._cache.name}-{one._cache.stamp}-*")))
     ]
     assert uncompiled == []  # each kernel module's warm_up() must call all of its kernels
+
+
+def test_python_names_no_kernel_that_only_kernels_call():
+    named = []
+    for info in pkgutil.walk_packages(screenpath.__path__, "screenpath."):
+        if not info.name.startswith(kernels.__name__) and not info.name.endswith("__main__"):
+            module = importlib.import_module(info.name)
+            for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Name):
+                    named.append(vars(module).get(node.id))
+                elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    holder = vars(module).get(node.value.id)
+                    named.append(vars(holder).get(node.attr) if isinstance(holder, ModuleType) else None)
+    found = {one.__qualname__: type(one) for one in named if isinstance(one, kernels.Kernel)}
+    assert {"taken", "minimise"} <= set(found)
+    assert set(found.values()) == {kernels.Kernel}
 
 
 def test_a_kernel_that_only_kernels_call_says_so():
