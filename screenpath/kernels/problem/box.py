@@ -47,7 +47,7 @@ class Errors(NamedTuple):
     floor: float  # what kinks and underflow add to the sum of the rows' shares of the gap
 
 
-@kernel
+@kernel(leaf=True)
 def relative_error(depth):
     """Return ``k u / (1 - k u)``, see ``rounding.gamma``."""
     return depth * UNIT / (1.0 - depth * UNIT) if depth * UNIT < 0.5 else np.inf
@@ -141,7 +141,7 @@ def product_errors(w, bounds):
     return a, a * bounds[HIDDEN] + bounds[TINY] + bounds[KINK]
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def row_terms(c, margin, lo, hi, theta, error):
     """Return loss, share of the gap, and an upper bound of that share if the margin is off by at most ``error``.
 
@@ -192,7 +192,7 @@ def _some_share(c, margins, lo, hi, theta, norms, a, b, start, stop):
     return some > 0
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def box_sums(c, margins, lo, hi, theta, norms, a, b):
     """Return :func:`box_terms` of all rows, summed up in blocks of ``ROWS``."""
     xi, ell, plain, slack = 0.0, 0.0, 0.0, 0.0
@@ -242,7 +242,7 @@ def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
     return w_sq, total_sq, inner, xi, ell, slack, error, primal, primal_error, gap, rounding
 
 
-@kernel
+@kernel(leaf=True)
 def meets(gap, primal, primal_error, tol):
     """Tell whether a certificate is within ``tol``: ``rounding.meets``, and not ``rounding.blurred``."""
     least = primal - primal_error
@@ -250,13 +250,13 @@ def meets(gap, primal, primal_error, tol):
     return close or (gap == 0.0 and primal_error == 0.0)
 
 
-@kernel
+@kernel(leaf=True)
 def meets_but_for_rounding(gap, rounding, primal, primal_error, tol):
     """Tell whether only rounding stands between a certificate and ``tol``: ``rounding.meets_but_for_rounding``."""
     return gap - rounding <= tol * (primal + primal_error) < np.inf
 
 
-@kernel
+@kernel(leaf=True)
 def above_known(C, primal, w_sq, xi, bounds):
     """Tell which known point has a smaller primal value: none, zero, or an earlier ``w`` with ``w_sq`` and ``xi``."""
     zero, before = C * bounds[ZERO], 0.5 * w_sq + C * xi
@@ -265,7 +265,7 @@ def above_known(C, primal, w_sq, xi, bounds):
     return NOWHERE
 
 
-@kernel
+@kernel(leaf=True)
 def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, relative):
     """Return the radius of a pair's ball at ``C``, from numbers at ``C0``, see ``screen.box.pair_ball``."""
     dual_sq = C * C * total_sq
@@ -274,7 +274,7 @@ def pair_radius(C, C0, w_sq, total_sq, inner, slack, sum_error, total_error, rel
     return np.sqrt(0.25 * apart * apart + C * slack) * (1.0 + 16.0 * UNIT) + 0.5 * C * sum_error + (1.0 + C) * LEAST
 
 
-@kernel
+@kernel(leaf=True)
 def pair_mismatch(C, C0, w_sq, total_sq, inner, total_error, relative):
     """Return ``||C G'theta - (C/C0) w||`` for the computed sum, rounding error included."""
     ratio = C / C0

@@ -20,7 +20,7 @@ TRIES = 3  # corrections of a sum of dual variables; the first leaves its roundi
 # -- the best intercept ------------------------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(leaf=True)
 def _sort_pairs(keys, weights, start, stop):
     """Sort a short stretch of keys, and their weights with them."""
     for i in range(start + 1, stop):
@@ -31,7 +31,7 @@ def _sort_pairs(keys, weights, start, stop):
         keys[j], weights[j] = key, weight
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def _up_to(beta, width, key):
     """Return the width of all rows with at most this key."""
     total = 0.0
@@ -62,7 +62,7 @@ def _bracket(beta, width, need):
     return least, most
 
 
-@kernel
+@kernel(leaf=True)
 def _spanned(beta, rows):
     """Return keys a little outside those of some rows."""
     least, most, size = np.inf, -np.inf, 0.0
@@ -73,7 +73,7 @@ def _spanned(beta, rows):
     return least - room, most + room
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"}, leaf=True)
 def _lower(beta, width, least, most, start, stop):
     """Return the width of all keys below ``least``, and how many are not, but not above ``most``."""
     before, found = 0.0, 0.0
@@ -84,7 +84,7 @@ def _lower(beta, width, least, most, start, stop):
     return before, found
 
 
-@kernel
+@kernel(leaf=True)
 def _between(beta, width, least, most, keys, weights):
     """Copy the keys between two others, and their widths; return how many, and the width of all lower keys."""
     n, before = 0, 0.0
@@ -100,7 +100,7 @@ def _between(beta, width, least, most, keys, weights):
     return n, before
 
 
-@kernel
+@kernel(leaf=True)
 def _next(keys, weights, n, high):
     """Return the next key beyond another that has a weight, and the weight of all equal to it; inf if there is none."""
     following, more = np.inf, 0.0
@@ -112,7 +112,7 @@ def _next(keys, weights, n, high):
     return following, more
 
 
-@kernel
+@kernel(leaf=True)
 def best_interval(beta, width, level, slack, rows, room):
     """Return both ends of ``argmin_b sum_i phi_i(beta_i - b)``, a weighted quantile, in O(n).
 
@@ -191,7 +191,7 @@ def best_interval(beta, width, level, slack, rows, room):
 # -- dual points that sum to nothing ----------------------------------------------------------------------------------
 
 
-@kernel
+@kernel(leaf=True)
 def _parts(signs, theta, large, start, stop, high, low):
     """Split ``signs theta`` into a multiple of ``large``'s last digit and the rest."""
     for i in range(at(start), at(stop)):
@@ -200,7 +200,7 @@ def _parts(signs, theta, large, start, stop, high, low):
         high[i - at(start)], low[i - at(start)] = part, value - part
 
 
-@kernel(fastmath={"reassoc", "nsz"})
+@kernel(fastmath={"reassoc", "nsz"}, leaf=True)
 def _sums(high, low, count):
     """Return the sums of both parts, and of the sizes of the second."""
     total, rest, size = 0.0, 0.0, 0.0
@@ -211,7 +211,7 @@ def _sums(high, low, count):
     return total, rest, size
 
 
-@kernel(fastmath={"reassoc", "nsz"})
+@kernel(fastmath={"reassoc", "nsz"}, leaf=True)
 def _size(theta):
     total = 0.0
     for i in range(at(theta.size)):
@@ -273,13 +273,13 @@ def nearest_movable(t, theta, lo, hi, signs, least, rows, only):
     return found[0], found[1]
 
 
-@kernel
+@kernel(leaf=True)
 def _added(one, other):
     total = one[0] + other[0]
     return total, one[1] + other[1] + (0.0 if one[0] == 0.0 else UNIT * abs(total))
 
 
-@kernel
+@kernel(leaf=True)
 def balance(before, theta, t, lo, hi, signs, largest, likely, only):
     """Bring the signed sum of ``theta``, which only rounding separates from 0, to 0 by moving rows nearest their kink.
 
@@ -314,7 +314,7 @@ def balance(before, theta, t, lo, hi, signs, largest, likely, only):
     return residue, fall if both or found > 0.0 else -1, rise if both or not found > 0.0 else -1, moved, 0.0
 
 
-@kernel
+@kernel(leaf=True)
 def residue_costs(residue, fall, rise, norms, t, slope, floor):
     """Return what a signed sum off by ``residue`` adds to the error of the sum over rows, and to the slackness."""
     if residue == 0.0:
@@ -329,7 +329,7 @@ def residue_costs(residue, fall, rise, norms, t, slope, floor):
     return more * norm, more * (most + floor)
 
 
-@kernel
+@kernel(leaf=True)
 def form_errors(w, b, bounds):
     """Return what ``box.product_errors`` does for ``g.w + s b``, as if ``b`` were one coefficient more."""
     slope, floor = product_errors(w, bounds)
@@ -338,13 +338,13 @@ def form_errors(w, b, bounds):
     return 1.25 * slope, floor + 2.0 * UNIT * abs(b)
 
 
-@kernel
+@kernel(leaf=True)
 def best_of(low, high):
     """Return the intercept to report: any of the interval has the same objective; LIBSVM takes the midpoint."""
     return low if low == high else low + 0.5 * (high - low)
 
 
-@kernel
+@kernel(leaf=True)
 def rest_of(C, rows, status, before, now, signs, every):
     """Return the sum of the survivors' signed dual variables; the sum over all rows stays 0.
 
@@ -367,7 +367,7 @@ def places(kinks, signs, products):
     return out
 
 
-@kernel
+@kernel(leaf=True)
 def distances(c, products, signs, b, out):
     """Write ``c - (products + signs b)``."""
     for i in range(at(c.size)):

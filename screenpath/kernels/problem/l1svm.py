@@ -50,7 +50,7 @@ def bias_root(slack, y, bias):
     return bias + shift
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def evaluate(columns, index, y, slack, w, norms, allowed, rounding, lam, known, products):
     """Write ``f_j . r`` to ``products[k]`` for ``j = index[k]`` unless known, and compute both objectives.
 
@@ -75,7 +75,7 @@ def evaluate(columns, index, y, slack, w, norms, allowed, rounding, lam, known, 
     return primal, primal - scale * (total - 0.5 * scale * squares), scale, total, squares, balance, weight, reach
 
 
-@kernel()
+@kernel(leaf=True)
 def dual_scale(lam, total, squares, largest):
     """Return the factor that makes ``r >= 0``, of a ``largest`` exact ``|f_j.r|``, feasible and best along its ray."""
     if squares == 0.0:
@@ -84,7 +84,7 @@ def dual_scale(lam, total, squares, largest):
     return min(best, lam / largest) if largest > 0.0 else best
 
 
-@kernel()
+@kernel(leaf=True)
 def blur(total, squares, balance, rounding):
     """Return the error bound of a product with a dual point ``r >= 0``, for a column of norm 1.
 
@@ -97,7 +97,7 @@ def blur(total, squares, balance, rounding):
     return (rounding + imbalance(total, balance, rounding)) * np.sqrt(squares) * (1.0 + rounding)
 
 
-@kernel()
+@kernel(leaf=True)
 def imbalance(total, balance, rounding):
     """Return the share of one class's entries that must go so that ``y.r = 0`` (see :func:`blur`)."""
     return min(2.0 * (abs(balance) / total + rounding) * (1.0 + 4.0 * rounding), 1.0) if total > 0.0 else 0.0

@@ -194,7 +194,7 @@ def changes(listed, theta, held, lo, hi, signs, ends, step, found):
     return k, n_R, n_L, nonzero
 
 
-@kernel
+@kernel(leaf=True)
 def shares(size, n_R, n_L, screened_R, screened_L):
     """Return n_E, the number of survivors, the rejection ratio and the screening rate."""
     fixed, ends = screened_R + screened_L, n_R + n_L

@@ -16,7 +16,7 @@ STEPS = 200  # of a root search; a bracket that is halved each time has fewer
 TIGHT, NEAR = 1e-2, 1e-10  # how far outside the roots their bound may be: of their extent, and of their size
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def signed_sum(z, samples, status, b):
     """Return ``g(b)`` of the scores ``z``, and its fall per unit of ``b``."""
     labels, weights, _, _, gamma, kinks, low, high = samples
@@ -32,7 +32,7 @@ def signed_sum(z, samples, status, b):
     return total, slope / gamma
 
 
-@kernel
+@kernel(leaf=True)
 def ends(z, samples, status):
     """Return intercepts at which all free dual variables pull up, and at which all pull down, and the weights' sum."""
     weights, kinks, gamma = samples.weights, samples.kinks, samples.gamma
@@ -46,7 +46,7 @@ def ends(z, samples, status):
     return low, high, size
 
 
-@kernel
+@kernel(leaf=True)
 def root(z, samples, status, guess):
     """Return the best intercept for scores, by Newton's steps in a bracket that halves, and the sum of weights."""
     low, high, size = ends(z, samples, status)
@@ -68,7 +68,7 @@ def root(z, samples, status, guess):
     return b, size
 
 
-@kernel
+@kernel(leaf=True)
 def outer(z, side, samples, status, guess):
     """Return a bound of the best intercepts of all scores that ``z`` is not below (``side = 1``): a lower one; else an
     upper one, of all scores that ``z`` is not above.
@@ -103,7 +103,7 @@ def outer(z, side, samples, status, guess):
     return beyond
 
 
-@kernel
+@kernel(leaf=True)
 def settle(scores, samples, status, guess):
     """Add the best intercept (any, if there are several) to the scores; return it."""
     b, _ = root(scores, samples, status, guess)
@@ -112,7 +112,7 @@ def settle(scores, samples, status, guess):
     return b
 
 
-@kernel
+@kernel(leaf=True)
 def level_ends(scores, samples):
     """Return how far the intercept could fall and rise with no dual variable changed: 0 if one is between its ends."""
     labels, weights, _, _, gamma, kinks, low, high = samples
@@ -137,7 +137,7 @@ def level_ends(scores, samples):
     return fall, rise
 
 
-@kernel
+@kernel(leaf=True)
 def excess(theta, labels, given):
     """Return ``sum_i given_i y_i theta_i`` and a bound on its error: products and sums in twice the precision."""
     total, rest, size, n = 0.0, 0.0, 0.0, float(theta.size)
@@ -147,7 +147,7 @@ def excess(theta, labels, given):
     return total + rest, UNIT * abs(total + rest) + 4.0 * (n + 4.0) * (n + 4.0) * UNIT * UNIT * size
 
 
-@kernel
+@kernel(leaf=True)
 def nearest(scores, theta, samples, given, found, least):
     """Return the row that can take ``-found`` of the signed sum at the smallest loss, -1 for none; and that loss.
 
@@ -168,7 +168,7 @@ def nearest(scores, theta, samples, given, found, least):
     return best, cost
 
 
-@kernel
+@kernel(leaf=True)
 def plane_sums(theta, samples, status, kink_part, theta_part, planes):
     """Write the weights that can still answer, a bound of all signed sums, and those of both dual centres."""
     labels, weights, n, kinks = samples.labels, samples.weights, samples.n, samples.kinks
@@ -200,7 +200,7 @@ def keep_totals(columns, samples, status, live, col_total):
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def centred(col_part, col_total, moved, move_first, move_second, planes, n, part, first, second):
     """Write column norms and moves of the dual centres within the plane of the points whose signed sum is right.
 

@@ -12,7 +12,7 @@ from screenpath.kernels.rows.unowned import unowned
 SPLITTER = 134217729.0  # 2^27 + 1
 
 
-@kernel
+@kernel(leaf=True)
 def two_sum(a, b):
     """Return ``a + b`` rounded, and the rounding error."""
     total = a + b
@@ -20,7 +20,7 @@ def two_sum(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-@kernel
+@kernel(leaf=True)
 def two_product(a, b):
     """Return ``a b`` rounded, and the rounding error; exact unless it underflows, nan near overflow."""
     product = a * b
@@ -33,7 +33,7 @@ def two_product(a, b):
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-@kernel
+@kernel(leaf=True)
 def accumulate(high, low, a, b):
     """Return the two parts of a sum after adding ``a b``."""
     product, error = two_product(a, b)
@@ -41,7 +41,7 @@ def accumulate(high, low, a, b):
     return high, low + (lost + error)
 
 
-@kernel
+@kernel(leaf=True)
 def double_products(X, w, out):
     """Write the products of rows with ``w`` to the two rows of ``out``: high parts, and remainders."""
     dense, data, indices, indptr, sparse = unowned(X)
@@ -56,7 +56,7 @@ def double_products(X, w, out):
         out[0, i], out[1, i] = two_sum(high, low)
 
 
-@kernel
+@kernel(leaf=True)
 def double_sum(X, theta, out):
     """Add ``sum_i theta_i x_i`` to the two rows of ``out``."""
     dense, data, indices, indptr, sparse = unowned(X)
@@ -71,7 +71,7 @@ def double_sum(X, theta, out):
                 out[0, j], out[1, j] = accumulate(out[0, j], out[1, j], t, dense[i, j])
 
 
-@kernel
+@kernel(leaf=True)
 def double_difference(w, C, total, out):
     """Write ``w - C (total[0] + total[1])`` to ``out``."""
     for j in range(w.size):

@@ -22,7 +22,7 @@ ROUGH_EXP = 8.0 * 2.0**-24  # relative error of :func:`rough_exponentials` witho
 ROUGH_LEAST = -60.0  # ... from this exponent on; smaller values times weights would be no normal numbers
 
 
-@kernel(fastmath=ORDERED)
+@kernel(fastmath=ORDERED, leaf=True)
 def add_rows(Q, index, weights, out):
     """Add ``sum_k weights[k] * Q[index[k]]`` to ``out``; four rows at a time, in blocks that stay in the cache."""
     n, size = out.size, index.size
@@ -45,7 +45,7 @@ def add_rows(Q, index, weights, out):
             k += 1
 
 
-@kernel(fastmath=ORDERED)
+@kernel(fastmath=ORDERED, leaf=True)
 def add_rows_at(Q, index, weights, columns, out):
     """Add ``sum_k weights[k] * Q[index[k], columns]`` to ``out``; four rows at a time."""
     size = index.size
@@ -64,7 +64,7 @@ def add_rows_at(Q, index, weights, columns, out):
         k += 1
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"}, leaf=True)
 def spread(weights, norms):
     """Return ``sum |weights| norms``."""
     total = 0.0
@@ -73,7 +73,7 @@ def spread(weights, norms):
     return total
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"}, leaf=True)
 def spread_at(weights, norms, index):
     """Return ``sum |weights| norms[index]``."""
     total = 0.0
@@ -82,7 +82,7 @@ def spread_at(weights, norms, index):
     return total
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"}, leaf=True)
 def inner(a, b):
     """Return ``a . b``, and the sum of the magnitudes of its terms."""
     total, magnitude = 0.0, 0.0
@@ -93,7 +93,7 @@ def inner(a, b):
     return total, magnitude
 
 
-@kernel()
+@kernel(leaf=True)
 def gather(Q, rows, columns, out, least):
     """Write ``Q[rows][:, columns]`` to ``out``, with 0 for values smaller than ``least``."""
     small, zero = out.dtype.type(least), out.dtype.type(0.0)
@@ -129,7 +129,7 @@ def _apart(A, i, B, j, city):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def city_exponents(K, gamma, A, B):
     """Write ``-gamma ||x - z||_1`` to ``K``, shape (p, q)."""
     A, B = unowned(A), unowned(B)
@@ -138,7 +138,7 @@ def city_exponents(K, gamma, A, B):
             K[i, j] = -gamma * _apart(A, i, B, j, True)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def exponents(K, a, b, gamma, allowed, A, B):
     """Turn inner products ``K = A B'``, shape (p, q), into ``-gamma ||x - z||^2``, in place.
 
@@ -257,7 +257,7 @@ def rough_exponents(A, B, city, out, first):
                         row[j] = row[j] - e * e - f * f - g * g - h * h
 
 
-@kernel()
+@kernel(leaf=True)
 def rough_arguments(K, a, b):
     """Turn inner products ``2 gamma A B'``, float32 of shape (p, q), into ``-gamma ||x - z||^2``, or ``ROUGH_LEAST``
     where that is more; ``a`` and ``b`` are gamma times the squared norms.
@@ -299,7 +299,7 @@ def rough_exponentials(K, first, last, size, constant):
             row[j] += more
 
 
-@kernel()
+@kernel(leaf=True)
 def mirror(K, first, stop):
     """Copy what is below the diagonal, in rows from ``first`` to before ``stop``, to the other side of it, in parts
     that stay in the cache.

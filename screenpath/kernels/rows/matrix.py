@@ -37,7 +37,7 @@ def matrix_of(stored) -> Matrix:
     return Matrix(NO_DENSE, *stored, True) if isinstance(stored, tuple) else Matrix(stored, *NO_CSR, False)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def products(X, w, out, start, stop):
     """Write ``x_i . w`` to ``out[i]`` for ``start <= i < stop``."""
     if X.sparse:
@@ -46,7 +46,7 @@ def products(X, w, out, start, stop):
         dense_products(X.dense, w, out, start, stop)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def weighted_sum(X, theta, out, start, stop):
     """Add ``sum_i theta_i x_i`` over the rows ``start <= i < stop`` to ``out``; return the rows touched."""
     if X.sparse:
@@ -66,7 +66,7 @@ def dot(X, i, w):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def listed_products(X, where, w, out):
     """Write ``x_i . w`` for the listed rows ``i`` to ``out``, at their positions in the list."""
     X, n = unowned(X), where.size
@@ -81,7 +81,7 @@ def listed_products(X, where, w, out):
         out[r0], out[r1], out[r2], out[r3] = four_products(x0, x1, x2, x3, w)
 
 
-@kernel(fastmath=SUMS, inner=True)
+@kernel(fastmath=SUMS, inner=True, leaf=True)
 def listed_sum(X, where, weights, v):
     """Add ``sum_r weights_r x_i`` over the listed rows ``i`` to ``v``; return how many weights are not 0."""
     X, touched = unowned(X), 0

@@ -242,7 +242,7 @@ def _conjugate_direction(X, J, sigma, p):
     return formed
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def direction(X, inside, members, moved, H, scratch, sigma, p, team):
     """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways; return rows touched.
 

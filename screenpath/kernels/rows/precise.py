@@ -29,21 +29,21 @@ INVERSES = np.array([1.0 / n for n in range(1, TERMS + 1)])
 INVERSES_LOW = np.array([float(Fraction(1, n) - Fraction(float(v))) for n, v in enumerate(INVERSES, 1)])
 
 
-@kernel
+@kernel(leaf=True)
 def times(a, a_low, b, b_low):
     """Return the product of two pairs."""
     product, error = two_product(a, b)
     return two_sum(product, error + (a * b_low + a_low * b))
 
 
-@kernel
+@kernel(leaf=True)
 def plus(a, a_low, b, b_low):
     """Return the sum of two pairs."""
     total, error = two_sum(a, b)
     return two_sum(total, error + (a_low + b_low))
 
 
-@kernel
+@kernel(leaf=True)
 def exp_minus(t, t_low):
     """Return ``exp(-(t + t_low))`` for a pair of at least 0."""
     if t > BEYOND:
@@ -65,7 +65,7 @@ def exp_minus(t, t_low):
     return math.ldexp(value, -int(k)), math.ldexp(low, -int(k))
 
 
-@kernel
+@kernel(leaf=True)
 def added(high, low, a, b, what):
     """Return the two parts of a sum after adding ``a b``, ``|a - b|`` or ``(a - b)^2``."""
     if what == PRODUCTS:
@@ -78,7 +78,7 @@ def added(high, low, a, b, what):
     return high, low + 2.0 * step * rest
 
 
-@kernel
+@kernel(leaf=True)
 def inner(X, i, j, what):
     """Return the inner product of two rows, the sum of their distances in each column, or of the squares of these."""
     dense, data, indices, indptr, sparse = X
@@ -98,7 +98,7 @@ def inner(X, i, j, what):
     return two_sum(high, low)
 
 
-@kernel
+@kernel(leaf=True)
 def value(X, i, j, kind, gamma, degree, coef0, constant):
     """Return the kernel of two rows; parameters as in ``rows.kernel_functions``."""
     if kind in (RBF, LAPLACIAN):
@@ -116,7 +116,7 @@ def value(X, i, j, kind, gamma, degree, coef0, constant):
     return plus(high, low, constant, 0.0) if constant != 0.0 else (high, low)
 
 
-@kernel
+@kernel(leaf=True)
 def sums(X, rows, support, weights, kind, gamma, degree, coef0, constant, out):
     """Write ``sum_k weights[w, k] K(x_i, x_support[k])`` for the rows ``i`` to ``out[w]``, as sums of two doubles.
 

@@ -147,7 +147,7 @@ def csr_sum(data, indices, indptr, theta, out, start, stop):
     return touched
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def dense_squared_norms(X, out):
     """Write the squared norm of every dense row to ``out``."""
     for i in range(at(out.size)):
@@ -158,7 +158,7 @@ def dense_squared_norms(X, out):
         out[i] = total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def csr_squared_norms(data, indptr, out):
     """Write the squared norm of every CSR row to ``out``."""
     for i in range(out.size):
@@ -169,7 +169,7 @@ def csr_squared_norms(data, indptr, out):
         out[i] = total
 
 
-@kernel()
+@kernel(leaf=True)
 def dense_take(X, index, signs, out):
     """Copy the rows ``signs[k] * X[index[k]]`` to ``out`` (float64)."""
     for k in range(index.size):
@@ -179,7 +179,7 @@ def dense_take(X, index, signs, out):
             out[k, j] = s * X[i, j]
 
 
-@kernel()
+@kernel(leaf=True)
 def csr_take(data, indices, indptr, index, signs, out_data, out_indices, out_indptr):
     """Copy the CSR rows ``signs[k] * x_index[k]`` to the (large enough) output arrays."""
     q = at(0)

@@ -10,14 +10,14 @@ from screenpath.kernels import SUMS, at, kernel
 from screenpath.kernels.problem.sparse import add_column
 
 
-@kernel
+@kernel(leaf=True)
 def line_cost(indptr, line, length):
     """Return the cost of a line's traversal: a full one needs no indices and runs about four times as fast."""
     count = indptr[line + 1] - indptr[line]
     return 0.25 * count if count == length else 1.0 * count
 
 
-@kernel
+@kernel(leaf=True)
 def lines_cost(indptr, length, lines):
     """Return the cost of traversing lines, numbered in any class."""
     count = indptr.size - 1
@@ -29,7 +29,7 @@ def lines_cost(indptr, length, lines):
     return total
 
 
-@kernel
+@kernel(leaf=True)
 def lines_size(indptr, lines):
     """Return how many values lines have, numbered in any class."""
     count, total = indptr.size - 1, 0
@@ -38,7 +38,7 @@ def lines_size(indptr, lines):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def drop_columns(columns, n, w, pending, twice, scores, row_part):
     """Take screened features out of the partial row norms and the scores; return the values touched.
 
@@ -66,7 +66,7 @@ def drop_columns(columns, n, w, pending, twice, scores, row_part):
     return touched
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def keep_columns(columns, n, w, keep, live, pending, twice, scores, row_part, known_keep, known_part):
     """As :func:`drop_columns`, by summing the row norms of the surviving features; return the values touched.
 
@@ -117,7 +117,7 @@ def keep_columns(columns, n, w, keep, live, pending, twice, scores, row_part, kn
     return touched
 
 
-@kernel(forceinline=True, inner=True)
+@kernel(forceinline=True, inner=True, leaf=True)
 def from_centres(t, samples, theta, parts, status):
     """Return a screened dual variable's weight, and its distance from both balls' centres, ``parts`` of the first."""
     i = t % samples.n
@@ -125,7 +125,7 @@ def from_centres(t, samples, theta, parts, status):
     return samples.weights[i], value - parts[0] * samples.kinks[i] - parts[1] * theta[t], value - theta[t]
 
 
-@kernel
+@kernel(leaf=True)
 def drop_rows(rows, d, samples, theta, parts, status, pending, moves, col_part, col_total):
     """Take screened dual variables out of the column norms and move both centres, by ``moves``, to their values.
 

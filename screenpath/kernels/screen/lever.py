@@ -64,7 +64,7 @@ class Levers(NamedTuple):
     lengths: np.ndarray
 
 
-@kernel
+@kernel(leaf=True)
 def seen_from(rows, pair, tau, slack, down, up):
     """Write what levers need of each row: ``tau`` at the ball's centre, ``slack``, and room down and up."""
     (kinks, signs, norms, lo, hi), (products, factor, theta, C, off, size, rounding) = rows, pair
@@ -76,7 +76,7 @@ def seen_from(rows, pair, tau, slack, down, up):
         up[i] = C * (hi[i] - value) - off
 
 
-@kernel
+@kernel(leaf=True)
 def _insert(row, value, rows, values, count):
     """Insert a row into the list of the largest values, in falling order; return the list's length."""
     count = min(count + 1, rows.size)
@@ -98,7 +98,7 @@ def foremost(tau, room):
     return rows[:count].copy()
 
 
-@kernel
+@kernel(leaf=True)
 def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, weights):
     """Choose the weights of a lever of each size, from rows in the order of their use; none has more than its share.
 
@@ -134,7 +134,7 @@ def lever_weights(tau, slack, room, sizes, sharing, side, rounding, offsets, wei
         offsets[k, 0], offsets[k, 1] = offset - side * off, total * (1.0 - rounding)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
     """Write ``centers`` of levers from the ``weights`` of rows, their norms, and at least how far ``away`` they are."""
     X, base = unowned(X), 0.0
@@ -154,13 +154,13 @@ def lever_centers(X, where, weights, mean, rounding, centers, lengths, away):
         away[k] = np.sqrt(apart) + rounding * (lengths[k] + np.sqrt(base))
 
 
-@kernel(fastmath={"contract", "nsz"}, forceinline=True)
+@kernel(fastmath={"contract", "nsz"}, forceinline=True, leaf=True)
 def _width(distance, radius, kappa, least):
     """Return how far ``x.w + b`` may pass ``x.c + tau`` at this distance from the lever's centre; ``least`` at 0."""
     return radius * distance if kappa * distance >= 2.0 * radius else least + 0.25 * kappa * distance * distance
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _candidates(rows, pair, tau, least, cuts, start, stop):
     """Return how many rows may be among the foremost of either side, those beyond ``cuts``."""
     (_, signs, _, lo, hi), (_, _, theta, C, off, _, _), count = rows, pair, 0.0
@@ -216,7 +216,7 @@ def one_lever_each(rows, pair, largest, radius, typical, tau, listed, weights, o
     return counts[0], counts[1]
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def decide_by_one_each(rows, pair, tau, spread, radius, offsets, distances, status):
     """Decide rows by one lever on either side, using upper bounds of their distances from its centre.
 
@@ -240,7 +240,7 @@ def decide_by_one_each(rows, pair, tau, spread, radius, offsets, distances, stat
     return int(n_R), int(n_L)
 
 
-@kernel
+@kernel(leaf=True)
 def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, status, unsure):
     """Decide rows by their distance from one fixed centre, near which the levers' centres are.
 
@@ -270,13 +270,13 @@ def decide_by_levers(tau, slack, spread, radius, levers, offsets, distances, sta
     return count
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _reach(room, radius, least):
     """Return the square of the distance at which a lever is as wide as ``room``: the inverse of :func:`_width`."""
     return (room * room if room >= 2.0 * least else 4.0 * least * (room - least)) / (radius * radius)
 
 
-@kernel(fastmath=SUMS, forceinline=True)
+@kernel(fastmath=SUMS, forceinline=True, leaf=True)
 def _apart(X, i, center, norm, length, off):
     """Return the squared distance of a row from a point, both of known norm."""
     if X.sparse:
@@ -289,7 +289,7 @@ def _apart(X, i, center, norm, length, off):
     return square
 
 
-@kernel(forceinline=True)
+@kernel(forceinline=True, leaf=True)
 def _shows(X, i, center, norm, length, off, rounding, reach):
     """Tell whether a row is nearer to a lever's centre than what its ``reach`` is the square of."""
     square = _apart(X, i, center, norm, length, off)
@@ -334,7 +334,7 @@ def decide_exactly(X, where, index, norms, seen, radius, levers, off, rounding, 
             status[i] = np.int8(-1 if best < half else 1)
 
 
-@kernel
+@kernel(leaf=True)
 def decide_by_products(seen, norms, products, square, off, radius, side, lever, rounding, status):
     """Decide rows with ``status`` 0 by one lever whose ``products`` with them are known, as behind a kernel.
 

@@ -194,7 +194,7 @@ def decide_moved(view, u, limits, signs, move, means, sigma, worth, keep):
     return count, touched
 
 
-@kernel
+@kernel(leaf=True)
 def stretch(scores, samples, status, square, size, most):
     """Return the multiple of the weights, from 1 to ``most``, of the least objective, within a thousandth."""
     labels, weights, n, classes, gamma, kinks, least, largest = samples

@@ -14,7 +14,7 @@ from screenpath.kernels.screen import conditioning
 from screenpath.kernels.screen.sifs_types import Constants, Found, Reference, Regions
 
 
-@kernel
+@kernel(leaf=True)
 def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
     """Return a bound of ``v.x`` over the intersection of two balls; infinite where one of them alone is as good.
 
@@ -38,7 +38,7 @@ def lens_top(v1, v2, norm, apart_sq, r1_sq, r2_sq):
     return share * v1 + (1.0 - share) * v2 + norm * np.sqrt(square)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper):
     """Write bounds on the margins of class ``c`` over a ball, rounding errors included, without the free intercept.
 
@@ -108,7 +108,7 @@ def narrow(indptr, n, keep, left, formed):
     return stay, before - count
 
 
-@kernel
+@kernel(leaf=True)
 def decide_features(columns, n, beta, sums, parts, moves, norms, balls, extent, slacks, left):
     """IFS: zero features over the two dual balls (or their lens); list them in ``found`` and return how many.
 

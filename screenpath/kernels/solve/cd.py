@@ -48,7 +48,7 @@ def draws(seed, rank):
     return state
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def cd_sweeps(task, point, active, shrinking, sweeps):
     """Run at most ``sweeps`` sweeps over the rows ``active``, updating ``point.alpha`` and ``point.w``.
 

@@ -83,7 +83,7 @@ def _of(values, alive):
     return some
 
 
-@kernel
+@kernel(leaf=True)
 def _evaluate(task, point, alive):
     """Write the gap and the primal value of the alive rows; return ``||w||^2`` and the sum of their terms' sizes."""
     own, a, n, w, now = _of(point.margins, alive), _of(point.alpha, alive), alive.size, point.w, point.now
@@ -96,7 +96,7 @@ def _evaluate(task, point, alive):
     return w_sq, w_sq + abs(pull) + loss + magnitude
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def foresees(task, point, alive, targets):
     """Tell whether the predicted gap of the start is above so many relative targets."""
     _evaluate(task, point, alive)
@@ -166,7 +166,7 @@ def place(task, point, rows, values):
         now[TOLD] = STALE
 
 
-@kernel
+@kernel(leaf=True)
 def noted(log, names, face, prox):
     """Write a step on the face of the dual variables ``names[face]`` to the log."""
     k = log.used[0]

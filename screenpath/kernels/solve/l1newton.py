@@ -144,7 +144,7 @@ def dense_gram(columns, index, slack, y, member, gram, sums):
     return size
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def centred(gram, sums, count, sqnorms, ridge, out):
     """Write ``gram - sums sums' / count`` plus a small ridge to the full symmetric ``out`` (the bias eliminated)."""
     for k in range(sums.size):
@@ -250,7 +250,7 @@ def support_solution(H, rho, lam, signs, support):
     return x
 
 
-@kernel(fastmath=SUMS, inner=True)
+@kernel(fastmath=SUMS, inner=True, leaf=True)
 def line_search(slack, change, w, direction, lam, slope):
     """Halve the step until the objective falls by a fixed share of the model's slope; move ``slack`` and ``w`` there.
 
@@ -322,7 +322,7 @@ def newton_step(problem, chosen, point, products, gram, sums, inside, options):
     return taken
 
 
-@kernel()
+@kernel(leaf=True)
 def newton_steps(problem, chosen, point, products, hessian, options, target, best, limit):
     """Take up to ``limit`` Newton steps on the features ``chosen`` until their gap is at most ``target``, or falls no
     more.

@@ -24,7 +24,7 @@ MOST, SHARES = 8, 4  # problems, and times that dual variables share out what is
 EXACT = 1e-12  # relative error of a sum that is right
 
 
-@kernel
+@kernel(leaf=True)
 def next_multiplier(mu, missing, mu_before, before, otherwise):
     """Return the zero of the line through two pairs of a multiplier and its ``missing`` amount."""
     if mu_before == mu_before and mu_before != mu:
@@ -34,7 +34,7 @@ def next_multiplier(mu, missing, mu_before, before, otherwise):
     return otherwise
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def summed(k, rest, lo, hi, alpha, signs):
     """Return the excess of the signed dual variables over ``rest``, the sum of their sizes, and how many are free."""
     total, size, free = -rest, abs(rest), 0.0
@@ -45,7 +45,7 @@ def summed(k, rest, lo, hi, alpha, signs):
     return total, size, free
 
 
-@kernel
+@kernel(leaf=True)
 def share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
     """Subtract the excess of the sum from the dual variables between their ends, as far as they allow."""
     share = missing / free
@@ -56,7 +56,7 @@ def share_out(X, k, missing, free, v, where, lo, hi, alpha, signs):
             alpha[r] = value
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _slackness(count, k, alive, lo, hi, alpha, t):
     """Return ``sum (phi_i(t_i) - alpha_i t_i)`` over the alive rows, no term of which is negative."""
     total = 0.0
@@ -70,14 +70,14 @@ def _slackness(count, k, alive, lo, hi, alpha, t):
     return total
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _widened(k, rho, norms):
     """Update the norms of rows for one more column, of ``rho^1/2``."""
     for r in range(at(k)):
         norms[r] = np.sqrt(norms[r] * norms[r] + rho)
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def shifted(k, values, signs, b, out):
     """Write ``values - signs b`` of ``k`` rows to ``out``, which may be ``values``."""
     for r in range(at(k)):

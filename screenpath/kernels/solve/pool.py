@@ -87,13 +87,13 @@ def longer(array, used, needed):
     return fresh
 
 
-@kernel
+@kernel(leaf=True)
 def heavy_of(rows):
     """Return the weight from which a column of so many rows is frequent."""
     return min(max(HEAVY * rows / ROWS, LIGHT), HEAVY)
 
 
-@kernel(fastmath=SUMS)
+@kernel(fastmath=SUMS, leaf=True)
 def _least_weight(weights, least, most):
     """Return a weight, ``least`` or more, that at most ``most`` weights exceed, and few less."""
     low, high = least, least

@@ -266,7 +266,7 @@ def solve_rows(rows, where, M, ridge, residual, step, change, stop, box, along, 
     return int(formed * count * (1.0 + again)), curve
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def frequent_share(rows, where):
     """Return the frequent columns' part of the stored values of sparse rows."""
     often, rare, starts, indptr = 0, 0, rows.starts, rows.rare.indptr

@@ -348,7 +348,7 @@ def follow(band, gone, r, work, begun, last, form, pieces):
     return LONG, k, seen, left, offset, form, pieces
 
 
-@kernel
+@kernel(leaf=True)
 def faced(band, members, x, work):
     """Make rows of the band members of a system without any, as far as they are independent; returns their number."""
     k = 0

@@ -87,7 +87,7 @@ def _see(t, ends, scale, up, down, rises, falls):
         down[k] = np.float32((most - t[k]) * scale) + falls[k]
 
 
-@kernel
+@kernel(leaf=True)
 def _ends(t, rises, falls):
     """Return the least gradient of a variable that can fall, and the largest of one that can rise."""
     least, most = np.inf, -np.inf

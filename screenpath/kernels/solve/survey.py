@@ -224,7 +224,7 @@ def _bring_up(known, counts, parts, seats, sqnorms):
         _compare(parts.rare, counts[COLUMNS], seats, keys, fresh, like, known.shared, known.rest)
 
 
-@kernel
+@kernel(leaf=True)
 def _stale(known, pool, names):
     """Tell whether to begin anew: few of the rows were in the last step, or much is kept for others."""
     counts, seat, met, more = pool.counts, pool.seat, 0, 0

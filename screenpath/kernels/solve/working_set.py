@@ -22,7 +22,7 @@ SCALARS = 5  # numbers that a block gives, before its part of the change of v
 BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many rows
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def step_of(size, sparse):
     """Return the rows of a block. Sparse rows form one block: a block's part of v could be longer than its data."""
     if sparse:

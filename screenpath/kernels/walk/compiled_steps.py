@@ -18,14 +18,14 @@ from screenpath.kernels.solve.margins import C as KINK
 from screenpath.kernels.walk import compiled_types as fields
 
 
-@kernel
+@kernel(leaf=True)
 def _part_of(count, team):
     """Return this thread's part of ``count`` things: the first, and one past the last."""
     size, me = team.board[SIZE], team.me
     return count * me // size, count * (me + 1) // size
 
 
-@kernel
+@kernel(leaf=True)
 def _own(edges, team):
     """Return this thread's blocks of a sum over rows: the first, and one past the last."""
     return _part_of(edges.size - 1, team)
@@ -45,7 +45,7 @@ def _add(part, out):
         out[j] += part[j]
 
 
-@kernel
+@kernel(leaf=True)
 def _sum_rows(X, edges, weights, out, sums, team):
     """Write ``sum_i weights_i x_i`` to ``out``; return the rows touched. Each thread has written its own weights."""
     first, last = _own(edges, team)
@@ -62,7 +62,7 @@ def _sum_rows(X, edges, weights, out, sums, team):
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def _ball(C, C0, known, relative):
     """Return the ball of the reference's pair: its centre as a multiple of ``w``, radius, and largest norm."""
     w_sq, total_sq, inner = known[0], known[1], known[2]
@@ -72,7 +72,7 @@ def _ball(C, C0, known, relative):
     return ahead, radius, np.sqrt(ahead * ahead * w_sq) + radius
 
 
-@kernel
+@kernel(leaf=True)
 def _screen(C, C0, known, margins, problem, settings, status, team):
     """Decide with the ball of the reference's pair; ``known`` are its numbers."""
     c, norms, (ahead, radius, extent) = problem.c, problem.norms, _ball(C, C0, known, settings.relative)
@@ -112,7 +112,7 @@ def _levered(C, C0, known, theta, X, margins, problem, free, settings, tau, stat
     return n_R, n_L, first + second
 
 
-@kernel
+@kernel(leaf=True)
 def _ends(theta, lo, hi, ends, team):
     """Write at which end each dual variable is, see ``partition.box_ends``; return the counts."""
     first, last, blocks = share(team, theta.size, ROWS)
@@ -126,7 +126,7 @@ def _ends(theta, lo, hi, ends, team):
     return n_R, n_L, nonzero
 
 
-@kernel
+@kernel(leaf=True)
 def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
     """Write the survivors' problem to the workspace.
 
@@ -156,7 +156,7 @@ def _reduce(status, C, problem, theta, ell, margins, changes, room, team):
     return k, count, linear, int(moved)
 
 
-@kernel
+@kernel(leaf=True)
 def _take(index, C, problem, theta, margins, room, first):
     """Write survivors to the workspace from ``first`` on."""
     vectors, lists, marks, signs = room.vectors, room.lists, room.marks, problem.signs
@@ -176,7 +176,7 @@ def _copied(theta, out, team):
     return out
 
 
-@kernel
+@kernel(leaf=True)
 def _settle(status, lo, hi, listed, theta, team):
     """Put the open rows that are fixed at their ends."""
     first, last = _part_of(listed.size, team)
@@ -187,7 +187,7 @@ def _settle(status, lo, hi, listed, theta, team):
     meet(team)
 
 
-@kernel
+@kernel(leaf=True)
 def _lift(k, C, lo, hi, room, theta, team):
     """Write the survivors' solution to their places in ``theta``."""
     s, e = _part_of(k, team)
@@ -195,7 +195,7 @@ def _lift(k, C, lo, hi, room, theta, team):
     meet(team)
 
 
-@kernel
+@kernel(leaf=True)
 def _rank(listed, row):
     """Return how many of the listed rows, which increase, are before ``row``."""
     low, high = np.int64(0), np.int64(listed.size)
@@ -208,7 +208,7 @@ def _rank(listed, row):
     return low
 
 
-@kernel
+@kernel(leaf=True)
 def _sum_changes(X, problem, count, theta, changes, room, out, team):
     """Write ``sum_i signs_i (theta_i - held_i) x_i`` over listed rows to ``out``; return as ``partition.changes``."""
     edges, listed, held, sums = problem.edges, changes.listed[:count], changes.held, changes.sums
@@ -250,7 +250,7 @@ def _mark(k, count, lo, hi, lists, theta, decided):
             decided[i] = -1 if theta[i] - lo[i] <= hi[i] - theta[i] else 1
 
 
-@kernel
+@kernel(leaf=True)
 def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scratch, likely, now):
     """Write the margins, find the best intercept and balance the dual point; ``t`` and ``scratch`` are work space.
 
@@ -289,7 +289,7 @@ def _balanced(X, problem, free, w, theta, listed, before, same, margins, t, scra
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
-@kernel
+@kernel(leaf=True)
 def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms, now, team):
     """Write ``G w`` to ``margins``, and what ``box.box_certificate`` finds, except the counts, to ``now``.
 
@@ -329,7 +329,7 @@ def _certify(X, problem, free, C, w, theta, total, before, same, margins, forms,
         now[fields.ERROR] += now[fields.COST] + now[fields.RESIDUE] * free.largest_kink
 
 
-@kernel
+@kernel(leaf=True)
 def _record(k, now, new_w, new, numbers, w, total):
     """Write the pair and the numbers of step ``k`` to their rows, element by element: slices compile for seconds."""
     nonzero = 0.0
@@ -341,7 +341,7 @@ def _record(k, now, new_w, new, numbers, w, total):
         numbers[k, r] = now[r]
 
 
-@kernel
+@kernel(leaf=True)
 def _begin(C, X, problem, known, status, point, before, changes, room, old, new, v, team):
     """Put fixed rows at their ends, write the survivors' problem to the workspace, ``C`` times the whole sum to ``v``.
 
@@ -363,7 +363,7 @@ def _begin(C, X, problem, known, status, point, before, changes, room, old, new,
     return size, count, linear, error, n_R, n_L, touched
 
 
-@kernel
+@kernel(leaf=True)
 def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
     """Tell whether a sum over rows is updated by the ``changed`` rows, or computed anew from those that are not 0
     (as ``BoxModel.updated_sum`` has it; never anew if ``fresh_every`` is negative); write the number of the update, and
@@ -378,7 +378,7 @@ def _goes_by_changes(known, changed, nonzero, fresh_every, bounds, now):
     return False
 
 
-@kernel
+@kernel(leaf=True)
 def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes, room, old, new, team):
     """Write the sum to ``new`` as ``BoxModel.updated_sum``; return changes of ``n_R, n_L``, nonzero ones, and rows."""
     edges, bounds, touched = problem.edges, problem.bounds, 0.0
@@ -395,7 +395,7 @@ def _sum_up(X, problem, fresh_every, count, point, nonzero, known, now, changes,
     return n_R, n_L, nonzero, touched
 
 
-@kernel
+@kernel(leaf=True)
 def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, screen_s, solve_s):
     """Write counts, shares and seconds of a step to its numbers."""
     n_E, survivors, ratio, rate = partition.shares(n, n_R, n_L, screened_R, screened_L)
@@ -406,7 +406,7 @@ def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, scr
     now[fields.SECONDS], now[fields.SECONDS + 1], now[fields.SECONDS + 2] = screen_s, solve_s, 0.0
 
 
-@kernel
+@kernel(leaf=True)
 def _put_back(listed, held, point):
     """Undo the changes of a step that is refused."""
     for r in range(listed.size):

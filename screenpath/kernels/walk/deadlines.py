@@ -200,7 +200,7 @@ def along(w, scale, point, share, base, mean, bounds):
     return total, (bounds[FEATURE_SUM] + 4.0 * UNIT) * size + bounds[TINY]
 
 
-@kernel
+@kernel(leaf=True)
 def new_version(w, b, problem, lazy):
     """Move the odometer to ``w`` and its intercept, a new version; return its number, and how far the last one is."""
     state, now, move = lazy.state, int(lazy.state[VERSIONS]), 0.0
@@ -219,7 +219,7 @@ def new_version(w, b, problem, lazy):
     return now, move
 
 
-@kernel
+@kernel(leaf=True)
 def _describe(r, w, b, bounds, lazy):
     """Write ``w`` and its intercept as version ``r``, the present one."""
     points, facts, units, metric = lazy.points, lazy.facts, lazy.units, lazy.metric
@@ -254,7 +254,7 @@ def _nearest(r, now, lazy):
     return pw / pp if pp > 0.0 else 1.0, 0.0
 
 
-@kernel
+@kernel(leaf=True)
 def _straight(r, now, lazy, bounds):
     """Write the ways to the present ``w`` from version ``r`` and from the nearest point of its plane with the base."""
     points, facts, d = lazy.points, lazy.facts, lazy.units.size
@@ -334,7 +334,7 @@ def _expired(limit, lazy):
     return count
 
 
-@kernel
+@kernel(leaf=True)
 def look(X, problem, w, reach, keep, count, lazy):
     """Bring rows up to date that a move of ``w`` by ``reach`` could bring to their kink, and list the near ones.
 
@@ -376,7 +376,7 @@ def look(X, problem, w, reach, keep, count, lazy):
     return near, read
 
 
-@kernel
+@kernel(leaf=True)
 def set_deadlines(problem, w, b, theta, lazy):
     """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines and the sums."""
     lo, hi, state, linear = problem.lo, problem.hi, lazy.state, 0.0
@@ -400,7 +400,7 @@ def _linear(c, theta, start, stop):
     return total
 
 
-@kernel
+@kernel(leaf=True)
 def restore(X, problem, points, state, version, lazy):
     """Write versions of a walk, and each row's margin of its own; ``held`` is what another one may differ by."""
     d = lazy.units.size

@@ -62,7 +62,7 @@ def _copy(values, out):
         out[i] = values[i]
 
 
-@kernel
+@kernel(leaf=True)
 def _signed_sum(walk):
     """Write the sum over rows with the weights to ``sums.total``, in blocks; return the rows touched."""
     X, edges, (weights, total, part) = walk.X, walk.problem.edges, walk.sums
@@ -75,7 +75,7 @@ def _signed_sum(walk):
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def _sum_up(walk, theta, known, reference, earlier, total, now):
     """Write the sum over all rows to ``total``, from an ``earlier`` one or anew, as ``BoxModel.updated_sum`` computes
     it.
@@ -95,7 +95,7 @@ def _sum_up(walk, theta, known, reference, earlier, total, now):
     return touched
 
 
-@kernel
+@kernel(leaf=True)
 def _certify(C, problem, w, theta, total, margins, now):
     """Write what ``box.box_certificate`` finds to ``now``."""
     _, c, lo, hi, norms, _, bounds = problem
@@ -154,7 +154,7 @@ def _solve(walk, C, part, told, theta, w, random, memory, how):
     return became == descent.MET, int(now[descent.EPOCHS]), now[descent.TOUCHED], memory
 
 
-@kernel
+@kernel(leaf=True)
 def _decide(C, C0, known, margins, problem, settings, status):
     """Decide with the ball of a pair whose numbers are ``known``, as ``compiled_steps._screen`` does."""
     ahead, radius, extent = _ball(C, C0, known, settings.relative)
@@ -163,7 +163,7 @@ def _decide(C, C0, known, margins, problem, settings, status):
     )
 
 
-@kernel
+@kernel(leaf=True)
 def _goes_on(now, tol, epochs, rounds, limit, most, log):
     """Tell whether a step that misses its gap is solved again here: the loop handles all unusual cases."""
     primal, error, gap = now[fields.PRIMAL], now[fields.PRIMAL + 1], now[fields.GAP]
@@ -221,7 +221,7 @@ def _solve_point(walk, k, C1, rows, status, memory, reference, held, now):
         target = min(ahead.closer * target, how.tol)
 
 
-@kernel
+@kernel(leaf=True)
 def _no_worse(C, problem, points, k, rows, reference, tol, now):
     """Use the reference's ``w`` if better, as ``BoxModel.no_worse``; return whether to go on: not if zero is better."""
     at, last, _, _ = rows

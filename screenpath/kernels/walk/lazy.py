@@ -35,7 +35,7 @@ ROOM = 11  # versions for which there has to be room when a step begins
 APART = 4.0  # times the sizes of the intercept and the kinks: what a solver's distances may have been computed from
 
 
-@kernel
+@kernel(leaf=True)
 def enter(first, last, theta, lazy):
     """Add the rows of the list ``near`` from ``first`` to ``last`` to the working set."""
     for q in range(first, last):
@@ -57,7 +57,7 @@ def leave(problem, theta, count, ends, lazy):
     state[of.SIGNED_ERROR] += error + UNIT * abs(state[of.SIGNED])
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def working_set(X, problem, C, w, theta, total, n_E, lazy):
     """Choose the rows that a step solves for: all that a move of ``w`` like the last ones could bring to their kinks.
 
@@ -86,7 +86,7 @@ def working_set(X, problem, C, w, theta, total, n_E, lazy):
     return near, read
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def widened(X, problem, w, count, theta, lazy):
     """Add rows to the working set, ``count`` of them in it, if a step's first solve has moved ``w`` too far for them:
     it has thrown others over their kinks. Then ``w`` and the dual variables become what they were before.
@@ -111,7 +111,7 @@ def widened(X, problem, w, count, theta, lazy):
     return near, read
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def begin(ends, lazy):
     """Note the ends of all dual variables; the working set is empty. Returns the smallest size of a row."""
     least = lazy.state[of.LEAST]
@@ -121,7 +121,7 @@ def begin(ends, lazy):
     return least
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def at_ends(size, room, lo, hi, theta):
     """Put the dual variables that a solve has brought to an end exactly there: ``C hi / C`` need not be ``hi``."""
     for r in range(size):
@@ -132,14 +132,14 @@ def at_ends(size, room, lo, hi, theta):
             theta[i] = lo[i]
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def put_back(count, theta, lazy):
     """Undo the changes of a step that is refused."""
     for q in range(count):
         theta[lazy.near[q]] = lazy.held[q]
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def back(X, problem, w, b, size, room, lazy):
     """Write the distances from the kinks at another point to the solver's workspace; return how many."""
     where, t = room.lists[WHERE, :size], room.vectors[T]
@@ -196,7 +196,7 @@ def balanced(problem, free, w, place, size, same, theta, room, lazy, now):
     return left == 0.0 and residue < np.inf and not (same and moved > 0)
 
 
-@kernel(inner=True)
+@kernel(inner=True, leaf=True)
 def certify(X, problem, C, w, theta, total, count, room, lazy, now):
     """Write what ``box.box_objectives`` finds to ``now``, for a new version ``w``, reading the rows that may matter.
 
