@@ -3,12 +3,15 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from screenpath import sparse_svr_path
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
+from screenpath.problem.sparse_grid import sparse_model
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.views import Views
+from screenpath.screen import sparse as rules
 from screenpath.screen.sparse import parse_sparse_rule
 from screenpath.solve.sparse_newton import make_sparse_solver
 from screenpath.walk.loop import PathOptions, walk
@@ -180,3 +183,77 @@ def test_a_tube_that_holds_all_targets_has_a_certified_path(intercept):
         targets[-1] += off
         (step,) = sparse_svr_path(X, targets, epsilon=0.1, intercept=intercept, alphas=[0.1], betas=[0.1]).steps
         assert step.status == "certified" and (step.gap == step.primal == 0.0) == (off == 0.0)
+
+
+def screened_pair(classes, intercept, seed):
+    """Return a model, a pair whose sums are all uncertain, and regions of any size, with slacks that count."""
+    rng, n, d = np.random.default_rng(seed), 14, 30
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
+    X[:, :3] += 1.0
+    codes = rng.integers(0, 3, n) if classes == 3 else np.where(np.arange(n) % 2 == 0, 1, -1)
+    base = sparse_model(Views(sp.csr_array(X)), codes, classes, 0.5, rng.uniform(0.5, 2.0, n), intercept)
+    model, theta = base.at(0.5 * base.beta_max), rng.uniform(size=classes * n)
+    if classes == 3:
+        theta[codes * n + np.arange(n)] = 0.0
+    size = model.u_kinks.size
+    reference = model.certify(0.3, 0.1 * rng.normal(size=size) * (rng.random(size) < 0.2), theta)
+    reference.u_slack = 0.1 * rng.uniform(0.1, 1.0, size) * model.beta
+    slack = {"columns": 0.05} if seed % 4 < 2 else {"column_norms": 0.3}
+    model.rounding.slacks = model.rounding.slacks._replace(**slack)
+    ratio, *squares = *rng.uniform(-0.5, 0.5, 1), *10.0 ** rng.uniform(-2.0, 0.5, 2)
+    regions = rules.kernels.Regions(1.0, 1.0, ratio, rng.uniform(0.5, 1.0), *squares, 0.0, 3.0 * rng.random(), seed % 2)
+    return model, reference, regions, rng
+
+
+@pytest.mark.parametrize(("classes", "intercept"), [(1, "none"), (1, "free"), (3, "none")])
+def test_columns_that_are_read_are_known_before(classes, intercept):
+    """At the first look a column is read whose sum is not known well enough; more of them are marked with a free
+    intercept, whose part of a column's norm is not known without it."""
+    marked = 0
+    for seed in range(16):
+        model, reference, regions, rng = screened_pair(classes, intercept, seed)
+        at = model.nothing_screened()
+        at.keep[::7] = 0
+        kept, seen = at.keep != 0, rules._open(model, reference, at, regions)
+        reference.formed = np.flatnonzero(rng.random(kept.size) < 0.05)
+        formed = np.isin(np.arange(kept.size), reference.formed)
+        counts = np.tile(np.diff(model.views.column_ends), classes)
+        costs = np.where(counts == 14, 3.5, counts)
+        slack = model.rounding.slacks.columns
+        reach = np.sqrt(regions.second_sq) * (1.0 + slack) + slack * regions.theta_norm
+        for room in (0.999 * reach, reach):  # of what is known of the columns that have been formed
+            reference.room = room
+            wanted = kept & ((reference.w != 0.0) | seen | (formed & (room == reach)))
+            expected = wanted if 2.0 * costs[wanted].sum() < costs[kept].sum() else kept
+            for what in ((False, True, True), (True, True, True), (False, True, False)):
+                np.testing.assert_array_equal(rules.could_be_read(model, reference, at, regions, what), expected)
+            marked += expected is wanted
+        assert not rules.could_be_read(model, reference, at, regions, (True, False, True)).any()
+        np.testing.assert_array_equal(rules.could_be_read(model, reference, at, regions, (True, True, False)), kept)
+        reference.room, reference.w = 0.0, np.zeros(kept.size)
+        rules._run(model, reference, at, regions, (False, True, True))
+        read = kept & (reference.u_slack == 0.0)
+        assert not np.any(read & ~seen) and (intercept == "free" or np.array_equal(read, kept & seen))
+    assert 4 < marked < 32
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_stretched_pair_is_a_better_multiple_of_the_weights(classes):
+    X, y, base = problem(classes)
+    rows, places = dual_rows(X, y, classes)
+    model, w = base.at(0.3 * base.beta_max), 0.1 * rows.sum(axis=0) / np.abs(rows.sum(axis=0)).max()
+    reference = model.certify(0.3, w, 0.5 * model.ones)
+    for whole in (True, False):
+        at, touched = model.nothing_screened(), model.rows.touched
+        at.keep[::3] = whole
+        kept = at.keep != 0
+        found = rules._stretched(model, at, reference, 0.02)
+        kappa = found.w[kept][0] / w[kept][0]
+        np.testing.assert_allclose(found.w, np.where(kept, kappa * w, 0.0))
+        exact = model.certify(0.02, found.w, found.theta)
+        np.testing.assert_allclose(found.scores, exact.scores)
+        np.testing.assert_allclose(found.u[kept], exact.u[kept])
+        np.testing.assert_allclose(found.theta[places], np.clip((1.0 - rows @ found.w) / model.gamma, 0.0, 1.0))
+        assert found.primal == pytest.approx(exact.primal) and (not whole or found.gap == pytest.approx(exact.gap))
+        near = (model.certify(0.02, k * found.w, found.theta).primal for k in (0.97, 1.03))
+        assert 1.1 < kappa < 14.0 and exact.primal < min(near) and model.rows.touched > touched

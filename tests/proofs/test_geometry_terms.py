@@ -16,6 +16,7 @@ from screenpath.regions.geometry import (
     Lens,
     Point,
     axis_uncertainty,
+    between,
     lens_support,
 )
 from tests.proofs.lenses import lens_sup
@@ -212,3 +213,16 @@ def test_a_distance_of_points_of_a_kernel_loses_what_rounding_may_have_added(coa
     assert two.distance(one) == one.distance(two)
     terms, error = (-9.0, -20.0, -30.0), 0.5 * 0.1 + 1e-3 * (3 + 8) * 59.0
     assert one.inner(two) == (sum(terms), pytest.approx(error * 1.25))
+
+
+def test_a_point_between_two_carries_parts_of_what_both_do(coarse):
+    vectors = [np.array(v) for v in ([9.0, 4.0], [7.0, -3.0], [-2.0, 5.0], [-1.0, -5.0])]
+    found = between(KernelPoint(*vectors[:2], 4.0, 0.5, 0.3), KernelPoint(*vectors[2:], 9.0, 0.7, 0.1), 0.3)
+    plain = between(Point(*vectors[:2], 4.0), Point(*vectors[2:], 9.0), 0.3)
+    for point in (found, plain):
+        np.testing.assert_allclose(point.vector, 0.3 * vectors[0] + 0.7 * vectors[2])
+        np.testing.assert_allclose(point.products, 0.3 * vectors[1] + 0.7 * vectors[3])
+        assert point.sqnorm == pytest.approx((0.3 * 2.0 + 0.7 * 3.0) ** 2)  # at most, as of two that point one way
+    spread = (0.3 * 0.5 + 0.7 * 0.7) * 1.25
+    error = (0.3 * 0.3 + 0.7 * 0.1 + 4.0 * 0.004 * spread) * 1.25
+    assert type(plain) is Point and (found.spread, found.error) == pytest.approx((spread, error))

@@ -122,13 +122,14 @@ def test_what_a_move_may_spend_and_what_a_column_takes_of_it(classes, low, more)
 
 def test_features_are_zeroed_that_stay_below_on_the_sides_they_may_leave():
     """Few of them first, and the others where enough of these were zeroed."""
-    rng, d = np.random.default_rng(6), 70
-    pair = case(2, rng)[3]._replace(budget=0.2)
-    X = rng.normal(size=(N, d)) * ((rng.random((N, d)) < 0.7) | (np.arange(d) % 3 == 0))
+    rng, d = np.random.default_rng(6), 75
+    pair = case(3, rng)[3]._replace(budget=0.2)
+    X = rng.normal(size=(N, d // 3)) * ((rng.random((N, d // 3)) < 0.7) | (np.arange(d // 3) % 3 == 0))
     stored = sp.csc_array(X)
-    view, full = (stored.data, stored.indices.astype(np.int32), stored.indptr.astype(np.int64)), np.all(X, axis=0)
+    view = stored.data, stored.indices.astype(np.int32), stored.indptr.astype(np.int64)
+    full = np.tile(np.all(X, axis=0), 3)
     u, limits, signs = rng.normal(size=d), rng.uniform(0.2, 1.5, d), rng.integers(-1, 2, d).astype(np.int8)
-    keep, means, sigma, gone, passes = np.ones(d, dtype=np.int8), 0.1 * rng.normal(size=d), 0.7, [], []
+    keep, means, sigma, gone, passes = np.ones(d, dtype=np.int8), 0.5 * rng.normal(size=d), 0.7, [], []
     keep[::5] = 0
     for j in range(d):
         mean, taken, below = means[j] if full[j] else 0.0, 0, True
@@ -145,7 +146,7 @@ def test_features_are_zeroed_that_stay_below_on_the_sides_they_may_leave():
     for worth, tried in ((part - 0.01, keep == 1), (part, keep == 1), (part + 0.01, first)):
         mine, zeroed = keep.copy(), np.array(gone) & tried
         found = move.decide_moved(view, u, limits, signs, pair, means, sigma, worth, mine)
-        assert found == (zeroed.sum(), (np.array(passes) * np.diff(view[2]))[tried].sum())
+        assert found == (zeroed.sum(), (np.array(passes) * np.tile(np.diff(view[2]), 3))[tried].sum())
         np.testing.assert_array_equal(mine, keep * ~zeroed)
 
 

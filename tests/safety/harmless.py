@@ -15,6 +15,7 @@ ONES = "a sign or a label of two classes is 1 or -1"
 EXACT = "screenpath/verify/exact.py"
 PRODUCT = "p, x, y = a * b, 134217729.0 * a, 134217729.0 * b"
 GRID = "grid = np.ldexp(1.0, exponent + 1 + int(counts.max() + 2).bit_length())[columns]"
+MEETING = "(left[1] - right[1] + right[2] * (left[0] - right[0]))"
 AGAIN = "counts |= (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)"
 SHARP, BOX = "screenpath/problem/sharp.py", "screenpath/kernels/problem/box.py"
 CONDITIONING = "screenpath/kernels/screen/conditioning.py"
@@ -106,12 +107,18 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
         for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
     },
-    (
-        "screenpath/kernels/screen/move.py",
-        "stays_below",
-        "eta = left[0] + apart if left[2] * apart >= left[1] else 0.0",
-        "left[0] - apart",
-    ): STEPS,
+    **{
+        ("screenpath/kernels/screen/move.py", "stays_below", line, after): STEPS
+        for line, changed in (
+            ("eta = 2.0 * move.budget / (n * room)", ("2.0 * move.budget * (n * room)", "2.0 / move.budget", "1.0")),
+            ("eta = 2.0 * move.budget / (n * room)", ("n / room",)),
+            ("eta = (eta + height / fall) * (1.0 + BEYOND if fall > 0.0 else 1.0 - BEYOND)", ("0.5",)),
+            (f"apart = {MEETING} / (left[2] - right[2])", (f"{MEETING} * (left[2] - right[2])", "left[2] + right[2]")),
+            (f"apart = {MEETING} / (left[2] - right[2])", ("left[0] + right[0]", f"{MEETING[1:-1]}".replace("+", "-"))),
+            ("eta = left[0] + apart if left[2] * apart >= left[1] else 0.0", ("left[0] - apart",)),
+        )
+        for after in changed
+    },
     **{
         ("screenpath/verify/products.py", "_exactly", AGAIN, after): ENOUGH
         for after in ("lo * (t - C * e) < 0.0", "lo / (t - C * e)", "t + C * e")

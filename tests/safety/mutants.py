@@ -17,6 +17,7 @@ import copy
 import multiprocessing
 import os
 import random
+import resource
 import shutil
 import sys
 import tempfile
@@ -41,7 +42,7 @@ import pytest  # noqa: E402
 from tests.safety.harmless import HARMLESS  # noqa: E402
 
 FORK = multiprocessing.get_context("fork")
-SECONDS = 60  # a mutant that takes longer hangs: noticed
+SECONDS = 60  # of a processor, however many share it: a mutant that takes longer hangs, and is noticed
 SHARE = 0.95
 # Modules that prove, certify, screen, audit and count, and the tests nearest to them.
 PROOFS = "tests/proofs/test_"
@@ -250,7 +251,7 @@ def tests_of(module: str, folder: Path, keep: bool = False) -> int:
     """
     child = FORK.Process(target=_run_tests, args=(NEAREST[module], folder, keep))
     child.start()
-    child.join(SECONDS)
+    child.join(10 * SECONDS)
     if child.is_alive():
         child.kill()
         child.join()
@@ -260,6 +261,7 @@ def tests_of(module: str, folder: Path, keep: bool = False) -> int:
 def _run_tests(tests, folder, keep):
     """Run in a child: pytest on a copy of the project, its output thrown away."""
     os.chdir(folder)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
