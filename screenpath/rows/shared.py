@@ -10,9 +10,10 @@ import numpy as np
 from screenpath.data.safe.memory import free_memory, in_force
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT
-from screenpath.rows.gram import HEIGHT, GramRows, Space
+from screenpath.rows.gram import GramRows, Space
 from screenpath.rows.kernel_functions import HeldOutRows, KernelBlocks
 
+HIGH = 32  # rows whose values are formed at once: they stay in the processor's cache
 MOST = 12288  # rows, 1.8 GB: of more, active sets need a small part of the matrix
 
 
@@ -28,7 +29,7 @@ class SharedValues:
 
     def __init__(self, blocks: KernelBlocks):
         self.blocks, self._gamma, self._values = blocks, 0.0, np.empty((blocks.n, blocks.n))
-        rows = [slice(start, min(start + HEIGHT, blocks.n)) for start in range(0, blocks.n, HEIGHT)]
+        rows = [slice(start, min(start + HIGH, blocks.n)) for start in range(0, blocks.n, HIGH)]
         # Of some rows each, on and below the diagonal
         self._exponents = [(part, blocks.arguments(part, slice(0, part.stop))) for part in rows]
         # Where a fold's held-out values, and its copies, are written; new memory would be slow.
@@ -41,11 +42,12 @@ class SharedValues:
         if gamma != self._gamma:
             ratio, function = gamma / self.blocks.function.gamma, self.blocks.function
             for rows, exponents in self._exponents:
-                part = ratio * exponents
+                part = np.multiply(exponents, ratio, out=self._room.array(*exponents.shape, np.float64))
                 kernels.exponentials(part)
-                part += function.constant
+                if function.constant:
+                    part += function.constant
                 self._values[rows, : rows.stop] = part
-            kernels.mirror(self._values, 0, self.blocks.n)
+                kernels.mirror(self._values, rows.start, rows.stop)
             self._gamma = gamma
         return self._values
 
