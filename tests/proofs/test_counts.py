@@ -31,7 +31,7 @@ from screenpath.walk.loop import (
     walk,
     walk_state,
 )
-from screenpath.walk.one_vs_rest import OneVsRest, joined, walk_classes
+from screenpath.walk.one_vs_rest import OneVsOne, OneVsRest, joined, walk_classes
 from screenpath.walk.point import best_known, solve_point
 from screenpath.walk.step import Step, at_point, bytes_of, verdict
 from tests.conftest import two_classes
@@ -480,3 +480,15 @@ def test_a_decision_is_contradicted_by_the_other_side_only():
     for decided, count in (([-1, 1, 0, -1], 0), ([1, 1, 1, 1], 1), ([1, -1, -1, 1], 2), ([0, 0, 1, 0], 0)):
         assert contradicted(model, pair, 1.0, np.array(decided, dtype=np.int8)) == count
     assert isinstance(Ball(Point(np.zeros(4), None, 0.0), 1.0).extent, float)
+
+
+def test_a_pair_of_classes_has_the_rows_of_both():
+    rows, codes = SimpleNamespace(part=lambda place, signs: (place, signs)), np.array([0, 2, 1, 0, 1])
+    weights = np.arange(5.0)
+    for given in (weights, None):
+        found = OneVsOne(lambda part, signs, own, more: (*part, signs, own, more), rows, codes, given, "more")
+        for place, part, expected in zip(found.places, found.parts, ([0, 3, 2, 4], [0, 3, 1], [2, 4, 1]), strict=True):
+            signs = np.where(codes[expected] == codes[expected[0]], 1.0, -1.0)
+            assert place.tolist() == part[0].tolist() == expected and part[4] == "more"
+            assert part[1].tolist() == part[2].tolist() == signs.tolist()
+            assert part[3] is None if given is None else part[3].tolist() == weights[expected].tolist()

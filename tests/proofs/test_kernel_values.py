@@ -166,6 +166,22 @@ def test_bounds_of_sums_in_float32(monkeypatch):
     np.testing.assert_allclose(found, weights @ K, rtol=1e-3, atol=1e-2)
     expected = 1.05 * (kernel_functions.ROUGH_UNIT * units + 2.0 * np.exp(-12.0) * w.sum())
     np.testing.assert_allclose(bound, expected, rtol=1e-4)
+    most = kernel_functions.ROUGHEST / (kernel_functions.ROUGH_UNIT * (3 + 8) * 2.0 * np.square(X).sum(axis=1).max())
+    for part in (0.999, 1.001):
+        assert KernelBlocks(X, KernelFunction("rbf", part * most)).roughens == (part < 1.0)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_only_rows_near_each_other_in_few_columns_are_formed_in_float32(name):
+    X = np.random.default_rng(7).normal(size=(20, 3))
+    far, most = KernelBlocks(X, KernelFunction(name)).squares.max(), kernel_functions.NEAR
+    limit = most**2 / far if name == "rbf" else most / math.sqrt(3 * far)
+    for part in (0.999, 1.001):
+        assert KernelBlocks(X, KernelFunction(name, part * limit)).steady == (part < 1.0)
+    for columns in (128, 129):
+        assert KernelBlocks(np.hstack([X, np.zeros((20, columns - 3))]), KernelFunction(name)).steady == (
+            columns == 128
+        )
 
 
 def test_parameters_of_a_kernel():

@@ -54,6 +54,27 @@ def test_rows_whose_squares_underflow_are_not_taken_for_nothing():
     assert b[kernels.ALL_NORMS] == hidden * 0.75 * 6.0 and b[kernels.LARGEST] == hidden * 3.0
 
 
+def test_errors_in_the_numbers_of_a_reduced_problem():
+    b, n = np.random.default_rng(5).uniform(0.1, 1.0, 14), 3
+    errors, many = kernels.errors_of(3.0, 0.2, 0.04, b), 2.0**50
+    total = 3.0 * (0.2 + b[kernels.SLOPE] * b[kernels.ALL_NORMS] + b[kernels.HIDDEN])
+    relative = b[kernels.PRODUCT] + b[kernels.SLOPE]
+    floor = 6.0 * b[kernels.ALL_ONES] * (b[kernels.KINK] + b[kernels.TINY])
+    assert errors == pytest.approx((0.04, relative, total, floor))
+    assert kernels.moved_by(0.0, 1.3, 0.4, 0.7) / UNIT == pytest.approx(64.0 * 4.5)
+    moved = kernels.moved_by(many, 1.3, 0.4, 0.7)
+    assert moved == pytest.approx(0.125 * (1.3 + 0.4 + 4.0 * 0.7))
+    apart, depth = (1.0 + relative) * 0.4 + total + moved, kernels.relative_error(many + 16.0)
+    for slack in (0.9, -0.3):
+        found = kernels.radius_around(slack, 2.2, 1.3, 0.4, 0.7, many, many, errors)
+        inside = max(slack, 0.0) + (depth + relative) * (2.2 + 1.3 * 0.7) + floor + apart**2 / 4.0
+        assert found == pytest.approx(np.sqrt(inside) + apart / 2.0)
+    line = kernels.sum_drift(kernels.largest_sum_error(n, 2, b), n, b)  # (C - C2) / (C2 - C1) goes on beyond C2
+    assert kernels.start_error(1.0, 3.0, 6.0, 0.3, 2.0, n, 2, b) == pytest.approx(line * 4.0)
+    assert kernels.start_error(0.0, 3.0, 6.0, 0.3, 2.0, n, 2, b) == kernels.sum_drift(0.3, 2.0, b)
+    assert kernels.start_error(0.0, 3.0, 6.0, 0.3, 0.0, n, 2, b) == 0.3
+
+
 def test_a_sum_is_updated_so_often_and_then_formed_anew():
     model = quantile()
     theta = model.hi.copy()

@@ -77,9 +77,8 @@ def test_the_gap_of_the_l1_model(scale, coarse):
                     "rounding": max(gap - core, 0.0)}  # fmt: skip
         assert found == pytest.approx(expected)
     huge = bounds.proof(lam, scale, 1.0, (11.0, math.inf, 0.0), (terms, 1.0, 1.0, 1.0), off)
-    assert huge["gap"] == math.inf and huge["rounding"] == 0.0
     beyond = bounds.proof(lam, 1.0, -100.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 0.0), 0.0)
-    assert beyond["rounding"] == 0.0  # never below 0
+    assert huge["gap"] == math.inf and huge["rounding"] == beyond["rounding"] == 0.0  # never below 0
     none = bounds.proof(lam, 0.0, 0.0, (11.0, 7.0, 0.0), (terms, 1.0, 1.0, 1.0), 0.0)
     assert none["gap"] - none["rounding"] == pytest.approx(3.5 + lam)  # the primal value: the dual point is 0
 
@@ -109,6 +108,8 @@ def test_bounds_of_a_sparse_model(classes, coarse):
     assert b.row == pytest.approx(SCALE * 19) and b.column == pytest.approx(SCALE * (5 + classes + 16))
     assert b.total == pytest.approx(SCALE * (classes * 6 + 16)) and b.weights == 4 * classes
     assert b.penalty == pytest.approx(SCALE * (4 * classes + 16)) and b.root == pytest.approx(math.sqrt(pairs))
+    far = SparseRounding(views(), classes, pairs, 0.5, kinks_sq=9.0, width=2.0)
+    assert (far.kinks, far.steep, b.kinks) == pytest.approx((3.0 * (1.0 + 2.0 * b.total), 2.0 * b.root, b.root))
     assert b.spread == pytest.approx(1.0 if classes == 1 else math.sqrt(6.0))
     assert (b.lost_pairs, b.lost_sums) == pytest.approx((pairs * TINY, 8.0 * TINY * math.sqrt(4 * classes)))
     norm = math.sqrt(data.row_sqnorms.sum() + 2.0 * 12 * TINY) * (1.0 + SCALE * 27)
@@ -337,8 +338,7 @@ def test_what_the_triggerings_are_given(monkeypatch):
     assert rules._run(model, ref, at, r, (True, False, True)).shape == (2, 2)
     told = given.pop()
     assert told[3].w_norm == pytest.approx(math.sqrt(1.3 / 0.7)) and told[3].scores is ref.scores
-    assert told[4] is r and told[5] == (True, False, True)
-    assert model.rows.touched == 107.0
+    assert told[4] is r and told[5] == (True, False, True) and model.rows.touched == 107.0
     # The radius of the gap ball is kept where features are screened and the other ball is no smaller.
     for features, second_sq, finite, reach in (
         (True, 4.0, True, 2.0), (True, 5.5, True, math.sqrt(5.5)), (True, 6.0, True, 0.0), (False, 4.0, True, 0.0),

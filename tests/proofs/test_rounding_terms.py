@@ -64,11 +64,15 @@ def test_tolerances_are_met_whatever_the_rounding_of_the_primal():
 
 
 def test_only_rounding_stands_between():
-    assert rounding.meets_but_for_rounding(Plain(1.0, 5.0, 4.999999), 1e-5)
-    assert not rounding.meets_but_for_rounding(Plain(1.0, 5.0, 4.9), 1e-5)
-    assert not rounding.meets_but_for_rounding(Plain(math.inf, math.inf, 1.0), 1e-5)
-    assert rounding.meets_but_for_rounding(Plain(1.0, 3e-6, 0.0, 3.0), 1e-6)
-    assert not rounding.meets_but_for_rounding(Plain(1.0, 3e-6, 0.0, 1.0), 1e-6)
+    for plain, tol, alone in (
+        (Plain(1.0, 5.0, 4.999999), 1e-5, True), (Plain(1.0, 5.0, 4.9), 1e-5, False),
+        (Plain(math.inf, math.inf, 1.0), 1e-5, False), (Plain(1.0, 3e-6, 0.0, 3.0), 1e-6, True),
+        (Plain(1.0, 3e-6, 0.0, 1.0), 1e-6, False), (Plain(100.0, 5e-4, 0.0), 1e-5, True),
+        (Plain(0.01, 1e-6, 0.0), 1e-5, False),
+    ):  # fmt: skip
+        assert rounding.meets_but_for_rounding(plain, tol) == alone
+        numbers = plain.gap, plain.rounding, plain.primal, plain.primal_error
+        assert kernels.meets_but_for_rounding(*numbers, tol) == alone
 
 
 def test_rounding_is_most_of_a_gap_beyond_its_half():

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction as F
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.box_types import Screened
 from screenpath.problem.grid import log_grid
-from screenpath.regions.geometry import ROUNDING, Ball, Point
+from screenpath.regions.geometry import OUTWARD, ROUNDING, Ball, KernelPoint, Point
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule, pathwise
 from screenpath.screen.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
@@ -83,6 +84,24 @@ def test_the_ball_of_a_guess(seed, monkeypatch):
         assert near(found.radius, root(inside) + F(0.13) + (1 + F(C) + F(C) / F(pair.C)) * F(0.05))
 
 
+def test_the_ball_of_a_guess_with_a_free_intercept(monkeypatch):
+    _, pair = model_and_pair(1, **LARGE)
+    monkeypatch.setattr(kernels, "LEAST", 0.05)
+    monkeypatch.setattr("screenpath.screen.box.OUTWARD", 1.25)
+    C, center, told = 1.7, Point(np.array([1.0, 2.0]), np.zeros(6), 5.0), []
+    model = SimpleNamespace(
+        guess=lambda products, part: told.append((products, part)) or ("theta", 0.3, 0.9),
+        middle=lambda *given: (center, 2.0, 0.21, 0.13) if given == (pair, "theta", C) else None,
+        largest_kink=1.4, largest_norm=2.6,
+    )  # fmt: skip
+    found = guess_ball(model, pair, C)
+    assert told[0][0] is pair.point.products and told[0][1] == pytest.approx(0.5 * (1.0 + C / pair.C))
+    error = 2.0 * C * pair.error + 0.21 + pair.relative * (pair.point.sqnorm + 2.0) + C * 0.9 * 1.4
+    shift = 0.13 + 0.5 * C * 0.9 * 2.6 + (1.0 + C + C / pair.C) * 0.05
+    assert found.ball.radius == pytest.approx((math.sqrt(5.0 + C * (pair.xi - 0.3) + error) + shift) * 1.25)
+    assert (found.ball.center, found.C, found.theta, found.residue) == (center, C, "theta", 0.9)
+
+
 def test_a_guess_whose_gap_is_below_zero_by_rounding_has_the_radius_of_its_error():
     model, pair = model_and_pair(1, **LARGE)
     pair = replace(pair, xi=-100.0)
@@ -129,6 +148,26 @@ def test_the_dome_of_a_feasible_point(enhanced):
     plain, unit = feasible_dome(exact, far, (0.9,), enhanced), root(exact.point.sqnorm)
     bare = (unit + F(0.9) * F(pair.inner) / unit) / 2 - F(pair_radius(exact, 0.9)) + F(float(normal @ center))
     assert abs((F(plain.offset) + bare) / F(plain.radius) - F(ROUNDING)) < F(ROUNDING) / 100
+
+
+@pytest.mark.parametrize("enhanced", [False, True])
+def test_what_sums_of_kernel_values_add_to_the_dome(enhanced):
+    rng, (_, pair), parameters = np.random.default_rng(4), model_and_pair(3, **LARGE), (0.9, 2.0, 1.3)
+    points = [KernelPoint(*rng.normal(size=(2, 6)), size, 1.5, 0.02) for size in (9.0, 14.0)]
+    pair, far = replace(pair, point=points[0]), Ball(points[1], 0.4)
+    found, plain = (feasible_dome(replace(pair, point=p), far, parameters, enhanced) for p in (points[0], Point(
+        *(getattr(points[0], name) for name in ("vector", "products", "sqnorm")))))  # fmt: skip
+    size = math.sqrt(14.0 + points[1].inner(points[1])[1]) * 1.07
+    assert near(found.radius, size / 2 + 0.4 if enhanced else size + 0.4)
+    lost, normal = points[0].inner(points[0])[1], points[0].scaled(-1.0 / 3.0)
+    (across, off), apart = normal.inner(found.center), lost / 9.0
+    slack = (off + 2.0 * apart * (3.0 * (1.0 + 2.0 / 0.8) + size)) * OUTWARD
+    plain_across = float(normal.vector @ plain.center.vector)
+    assert near(found.offset, plain.offset + plain_across - across + slack)
+    assert found.axis == pytest.approx(ROUNDING + normal.error + apart) and plain.axis == ROUNDING
+    assert (
+        type(feasible_dome(replace(pair, point=replace(points[0], sqnorm=0.999 * lost)), far, (1.0,), enhanced)) is Ball
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -41,7 +41,7 @@ def test_features_of_one_triggering(dense, paper):
     rng = np.random.default_rng(0)
     beta, extent, slacks = 0.35, 1.4, (9.0, 0.02, 9.0, 0.03, 0.004, 9.0)
     seen = set()
-    for k in range(30):
+    for k in range(120):
         classes = 1 + 2 * (k % 2)
         X = rng.normal(size=(N, D)) * (1.0 if dense else rng.random((N, D)) < 0.6)
         columns, size = lines(X.T), classes * D
@@ -102,6 +102,20 @@ def test_features_of_one_triggering(dense, paper):
         rest = [f for f in live if f not in set(zero)]
         assert np.flatnonzero(mine[2]).tolist() == rest and mine[3][: len(rest)].tolist() == rest
     assert len(seen) >= 3
+
+
+def test_balls_within_the_plane_of_the_signed_sum():
+    slacks = (0.1, 0.02, 0.3, 0.004, 0.5, 0.6)
+    for first, second, apart, left in (
+        (0.9, -0.5, 0.1, (0.84, 0.76, 0.06)), (-0.3, 0.2, 0.4, (1.0, 0.8, 0.2775)), (9.0, 0.2, 0.1, (0.0, 0.7975, 0.0)),
+        (0.2, 9.0, 0.1, (0.9975, 0.0, 0.0)),
+    ):  # fmt: skip
+        found = sifs.in_plane(4.0, 9.0, first, second, apart, 1.0, 0.8, 0.7, 1.5, slacks)
+        size = max(abs(first), abs(second)) / 2.0
+        grown = 1.5 + apart / (0.02 * 2.0) + size * (1.0 + 1.5 * 0.004 / 0.02)
+        assert found[:4] == pytest.approx((*left, grown))
+        assert found[4] == pytest.approx((0.1, 0.02, 0.3, 0.004 * (1.0 + 4.0 * 1.5), 0.5, 0.6))
+        assert sifs.in_plane(0.0, 9.0, first, second, apart, 1.0, 0.8, 0.7, 1.5, slacks) == (1.0, 0.8, 0.7, 1.5, slacks)
 
 
 def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, triggers=12):

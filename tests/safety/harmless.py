@@ -75,6 +75,13 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "scale / labels[i]",
     ): ONES,
     ("screenpath/kernels/screen/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
+    (
+        "screenpath/screen/sparse.py",
+        "_open",
+        "limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extent + model.beta)",
+        "1.0 - LOOSE",
+    ): "nothing beside the part LOOSE of the sum itself, which is far larger than a slack",
+    ("screenpath/screen/sparse.py", "_stretched", "if np.any(w != reference.w):", "w == reference.w"): WAY,
     (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
     (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
     (
