@@ -1,5 +1,7 @@
 """The sparse SVM's model: objectives, gap, closed forms, certificate, against their definitions and a cone solver."""
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -257,3 +259,35 @@ def test_a_stretched_pair_is_a_better_multiple_of_the_weights(classes):
         assert found.primal == pytest.approx(exact.primal) and (not whole or found.gap == pytest.approx(exact.gap))
         near = (model.certify(0.02, k * found.w, found.theta).primal for k in (0.97, 1.03))
         assert 1.1 < kappa < 14.0 and exact.primal < min(near) and model.rows.touched > touched
+
+
+def test_what_is_tried_after_the_balls(monkeypatch):
+    """Of ten features, four of which had a weight: moves go on while they zero more than a tenth of what is left."""
+    calls, counts, none = [], [], np.empty((0, 2), dtype=int)
+    monkeypatch.setattr(rules, "regions_of", lambda *a: rules.kernels.Regions(*np.arange(8.0), True))
+    monkeypatch.setattr(rules, "_run", lambda model, ref, at, regions, what: calls.append(what) or none)
+    monkeypatch.setattr(rules, "_stretched", lambda *a: "other")
+    monkeypatch.setattr(rules, "_tightened", lambda model, at, point, alpha: calls.append(point) or none)
+
+    monkeypatch.setattr(
+        rules, "by_a_move", lambda model, at, point, *how: calls.append((point == "other", how[1])) or counts.pop(0)
+    )
+    both, worth, own = (True, True, True), rules.move.WORTH, (False, 0.0)
+    more = ["other", (True, 0.0)]
+    for changes, zeroed, expected in (
+        ({}, [3, 1, 0, 1, 0], [both, *more, *more, *more, own, *more]), ({}, [2, 0, 0], [both, *more, *more, own]),
+        ({}, [1, 0], [both, *more, own]), ({"alone": False}, [], [both]), ({"intercept": True}, [0], [both, own]),
+        ({"features": False}, [], [(True, False, True)]), ({"samples": False}, [5], [(False, True, True), own]),
+        ({"alpha": 0.7}, [5], [both, own]), ({"alpha": 0.8}, [5], [both, own]), ({"known": 0}, [5], [both, own]),
+        ({"known": 5}, [0], [both, own]), ({"sharp": True}, [5], [(True, False, True), own]),
+        ({"sharp": True, "alone": False}, [5], [(True, False, True), (False, worth)]),
+        ({"sharp": True, "samples": False}, [5], [own]), ({"alpha": 0.0}, [5], [own]),
+        ({"alpha": 0.0, "alone": False}, [0], [(False, worth)]),
+    ):  # fmt: skip
+        case = {"alpha": 0.5, "samples": True, "features": True, "alone": True, "intercept": False, "known": 4,
+                "sharp": False, **changes}  # fmt: skip
+        at = SimpleNamespace(keep=np.ones(10), record=none)
+        model = SimpleNamespace(nothing_screened=lambda at=at: at, sharp=case["sharp"], intercept=case["intercept"])
+        ref, counts[:], calls[:] = SimpleNamespace(alpha=0.7, nonzero=case["known"]), zeroed, []
+        rules.screen(model, ref, case["alpha"], case["samples"], case["features"], True, case["alone"])
+        assert (calls, counts) == (expected, []), changes

@@ -215,7 +215,7 @@ def test_a_distance_of_points_of_a_kernel_loses_what_rounding_may_have_added(coa
     assert one.inner(two) == (sum(terms), pytest.approx(error * 1.25))
 
 
-def test_a_point_between_two_carries_parts_of_what_both_do(coarse):
+def test_a_point_between_two_carries_shares_of_what_both_do(coarse):
     vectors = [np.array(v) for v in ([9.0, 4.0], [7.0, -3.0], [-2.0, 5.0], [-1.0, -5.0])]
     found = between(KernelPoint(*vectors[:2], 4.0, 0.5, 0.3), KernelPoint(*vectors[2:], 9.0, 0.7, 0.1), 0.3)
     plain = between(Point(*vectors[:2], 4.0), Point(*vectors[2:], 9.0), 0.3)

@@ -321,7 +321,7 @@ def test_products_are_formed_again_whose_errors_count_for_their_rows():
     entry, signs = {"primal": 1.0}, np.ones(n)
     few, many = small * 2.0**-6, small * 2.0**6  # an error may be worth 2^-44 of the primal value, or 2^-34 more
     errors = np.array([few, small, small, many, small, small, many, many])
-    kinks = C * exact + 0.25 + np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -9.0, 0.5 * C * many])
+    kinks = C * exact + 0.25 + np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many])
     part = SimpleNamespace(cells=(0.0, np.full(n, 2.0), 0.0, 0.0), first=0, c=kinks, signs=signs)
     pair = SimpleNamespace(num=C, b=0.25, shares=theta, entry=entry)
     p, e = (exact + 1.0).astype(np.longdouble), errors.astype(np.longdouble)

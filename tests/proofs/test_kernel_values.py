@@ -178,6 +178,9 @@ def test_only_rows_near_each_other_in_few_columns_are_formed_in_float32(name):
     limit = most**2 / far if name == "rbf" else most / math.sqrt(3 * far)
     for part in (0.999, 1.001):
         assert KernelBlocks(X, KernelFunction(name, part * limit)).steady == (part < 1.0)
+    some, out = KernelBlocks(X, KernelFunction(name, 0.3, constant=0.5)), np.zeros((9, 12), dtype=np.float32)
+    some.write(out, np.arange(7, 0, -1), np.arange(12), 1)
+    np.testing.assert_allclose(out[1:8], some.block(np.arange(7, 0, -1), np.arange(12)), atol=1e-6)
     for columns in (128, 129):
         assert KernelBlocks(np.hstack([X, np.zeros((20, columns - 3))]), KernelFunction(name)).steady == (
             columns == 128

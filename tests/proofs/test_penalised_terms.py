@@ -146,6 +146,17 @@ def certificate(**changes):
     return SimpleNamespace(**{**numbers, **changes})
 
 
+def test_weights_that_are_rounded_move_losses_and_penalties(coarse):
+    b, c = SparseRounding(views(), 1, 6, 0.5, inexact=0.02), certificate()
+    for alpha, ratio in ((0.4, 0.4 / 0.7), (1.4, 2.0), (0.0, 1.0)):
+        bound = 2.0 * 0.02 * (2.0 + 0.5 * ratio * 1.3 + 0.3 * 2.1)
+        assert b.of_weights(c, alpha) == pytest.approx(bound)
+        plain = SparseRounding(views(), 1, 6, 0.5)
+        assert plain.of_weights(c, alpha) == 0.0
+        if alpha > 0.0:
+            assert b.parts(c, alpha)[2] - plain.parts(c, alpha)[2] == pytest.approx(bound)
+
+
 def parts_of(b, c, alpha):
     lag_sq, unsure = c.lag_sq, b.penalty * (c.kink + c.lag_sq) + c.floor
     if alpha != c.alpha:
@@ -248,38 +259,6 @@ def test_the_budget_of_a_move(alpha, free, sharp, coarse, monkeypatch):
     assert at.record.tolist() == [[-1, 2]] and model.rows.touched == 9
     c.loss_slack = c.gap = math.inf
     assert rules.by_a_move(model, at, c, alpha) == 0 and not given
-
-
-def test_what_is_tried_after_the_balls(monkeypatch):
-    """Of ten features, four of which had a weight: moves go on while they zero more than a tenth of what is left."""
-    calls, counts, none = [], [], np.empty((0, 2), dtype=int)
-    monkeypatch.setattr(rules, "regions_of", lambda *a: rules.kernels.Regions(*np.arange(8.0), True))
-    monkeypatch.setattr(rules, "_run", lambda model, ref, at, regions, what: calls.append(what) or none)
-    monkeypatch.setattr(rules, "_stretched", lambda *a: "other")
-    monkeypatch.setattr(rules, "_tightened", lambda model, at, point, alpha: calls.append(point) or none)
-
-    monkeypatch.setattr(
-        rules, "by_a_move", lambda model, at, point, *how: calls.append((point == "other", how[1])) or counts.pop(0)
-    )
-    both, worth, own = (True, True, True), rules.move.WORTH, (False, 0.0)
-    more = ["other", (True, 0.0)]
-    for changes, zeroed, expected in (
-        ({}, [3, 1, 0, 1, 0], [both, *more, *more, *more, own, *more]), ({}, [2, 0, 0], [both, *more, *more, own]),
-        ({}, [1, 0], [both, *more, own]), ({"alone": False}, [], [both]), ({"intercept": True}, [0], [both, own]),
-        ({"features": False}, [], [(True, False, True)]), ({"samples": False}, [5], [(False, True, True), own]),
-        ({"alpha": 0.7}, [5], [both, own]), ({"alpha": 0.8}, [5], [both, own]), ({"known": 0}, [5], [both, own]),
-        ({"known": 5}, [0], [both, own]), ({"sharp": True}, [5], [(True, False, True), own]),
-        ({"sharp": True, "alone": False}, [5], [(True, False, True), (False, worth)]),
-        ({"sharp": True, "samples": False}, [5], [own]), ({"alpha": 0.0}, [5], [own]),
-        ({"alpha": 0.0, "alone": False}, [0], [(False, worth)]),
-    ):  # fmt: skip
-        case = {"alpha": 0.5, "samples": True, "features": True, "alone": True, "intercept": False, "known": 4,
-                "sharp": False, **changes}  # fmt: skip
-        at = SimpleNamespace(keep=np.ones(10), record=none)
-        model = SimpleNamespace(nothing_screened=lambda at=at: at, sharp=case["sharp"], intercept=case["intercept"])
-        ref, counts[:], calls[:] = SimpleNamespace(alpha=0.7, nonzero=case["known"]), zeroed, []
-        rules.screen(model, ref, case["alpha"], case["samples"], case["features"], True, case["alone"])
-        assert (calls, counts) == (expected, []), changes
 
 
 @pytest.mark.parametrize("alpha", [0.7, 0.4, 1.1])

@@ -217,7 +217,7 @@ def _places(tree):
             return
         if names and isinstance(node, ast.expr):
             yield node, ".".join(names)
-        if isinstance(node, (ast.JoinedStr, ast.Raise)):
+        if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)):  # in the package, of what the type checker is told
             return
         for child in ast.iter_child_nodes(node):
             yield from visit(child, names)
