@@ -214,7 +214,7 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
         centre = np.where(constant | close, low, mean)
         room = np.empty((0, d))  # for a block: to get it anew takes longer than to fill it
         for start, rows in blocks():
-            room = room if len(rows) <= len(room) else np.empty_like(rows)
+            room = room if len(rows) <= len(room) else np.empty(rows.shape)
             here, apart = given[start : start + len(rows)], np.subtract(rows, centre, out=room[: len(rows)])
             if close.any():
                 dense_sum(apart, here, first, 0, len(rows))
