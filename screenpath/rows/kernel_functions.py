@@ -96,6 +96,8 @@ def scale_of(X, d: int) -> float:
     Columns that ``X`` lacks, of the ``d``, are zero.
     """
     cells, values = max(X.shape[0] * d, 1), X.data if sp.issparse(X) else X
+    if values.size == cells and values.min() == values.max():  # whose variance may be rounding
+        return 1.0
     mean = values.sum(dtype=np.float64) / cells
     total = np.square(values - mean).sum(dtype=np.float64) + (cells - values.size) * mean * mean
     return float(cells / (d * total)) if total > 0.0 else 1.0
