@@ -42,7 +42,7 @@ class SharedValues:
         if gamma != self._gamma:
             ratio, function = gamma / self.blocks.function.gamma, self.blocks.function
             for rows, exponents in self._exponents:
-                part = np.multiply(exponents, ratio, out=self._room.array(*exponents.shape, np.float64))
+                part = np.multiply(exponents, ratio, out=self._room.array(len(exponents), rows.stop, np.float64))
                 kernels.exponentials(part)
                 if function.constant:
                     part += function.constant
