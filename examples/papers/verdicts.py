@@ -91,9 +91,16 @@ def spoken_of(family: str) -> list[Path]:
 
 
 def digest(file: Path) -> str:
-    """Return a hash of a file's code, words apart: comments, docstrings and layout do not age a page."""
+    """Return a hash of a file's code: comments, docstrings and layout do not age a page, nor do the wrappers and counts
+    of references that a kernel is compiled with.
+    """
     tree = ast.parse(file.read_bytes())
     for node in ast.walk(tree):
+        decorators = getattr(node, "decorator_list", [])
+        for k, made in enumerate(decorators):
+            if isinstance(made, ast.Call):
+                made.keywords = [word for word in made.keywords if word.arg not in ("leaf", "inner")]
+                decorators[k] = made if made.args or made.keywords else made.func
         body = getattr(node, "body", None)
         first = body[0] if isinstance(body, list) and body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):

@@ -33,6 +33,12 @@ def test_age_is_of_code_and_not_of_words(verdicts, tmp_path):
     code = tmp_path / "code.py"
     code.write_text('"""Words."""\n\n\ndef rule(x):\n    """Return it."""\n    return 2 * x  # twice\n')
     first = verdicts.digest(code)
+    code.write_text("@kernel(leaf=True)\ndef rule(x):\n    return 2 * x\n")
+    compiled = verdicts.digest(code)
+    others = ("@kernel", True), ("@kernel(inner=True)", True), ("@kernel(fastmath=SUMS)", False), ("", False)
+    for other, same in others:
+        code.write_text(f"{other}\ndef rule(x):\n    return 2 * x\n")
+        assert (verdicts.digest(code) == compiled) is same
     code.write_text('"""Other words."""\ndef rule(x):\n    """Return it twice."""\n    return 2 * x\n')
     assert verdicts.digest(code) == first
     code.write_text('"""Other words."""\ndef rule(x):\n    """Return it twice."""\n    return 3 * x\n')
