@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as Folder
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from screenpath.problem.unread import MANY
 from screenpath.walk.loop import PathOptions, restore_walk, walk_state
 from screenpath.walk.sample import beside
 from screenpath.walk.step import verdict
+
+if TYPE_CHECKING:
+    from screenpath.walk.workers import Workers
 
 NEAR = 0.05  # part of w that a fold's first solution may be away from that of all rows
 
@@ -234,7 +237,7 @@ class Processes:
     def __init__(self, samples: Samples, task: Task, jobs: int):
         self.samples, self.task, self.jobs = samples, task, jobs
         self._held, self._count = contextlib.ExitStack(), 0
-        self._pool: Any = None  # walk.workers.Workers
+        self._pool: Workers | None = None
 
     def __enter__(self):
         return self
@@ -248,7 +251,7 @@ class Processes:
         self._pool, self._count = None, 0
         self._held.close()
 
-    def _at_least(self, count: int):
+    def _at_least(self, count: int) -> Workers:
         """Return at least ``count`` processes; where there are too few, all are started anew."""
         from screenpath.walk.workers import workers  # here: others start up without what only processes need
 
