@@ -46,6 +46,12 @@ def splits_of(options: dict, n: int, groups: np.ndarray | None, classes=None) ->
     return draw_folds(n, o["folds"], o["repeats"], o["fold_seed"], classes)
 
 
+def held_out_order(splits: list[Split], n: int) -> np.ndarray:
+    """Return all samples, those that a fold of the first repeat holds out beside each other."""
+    every, first = np.unique(np.concatenate([*(one.held_out for one in splits), np.arange(n)]), return_index=True)
+    return every[np.argsort(first)]
+
+
 def digest_of(splits: list[Split]) -> str:
     digest = hashlib.sha256()
     for split in splits:

@@ -56,6 +56,7 @@ class Task:
     grows: bool = False  # whether points may follow after the end of a grid
     proves: bool = False  # whether to keep the frames of a certificate of every fold
     shares: bool = True  # whether folds in one process may share what they compute alike
+    order: np.ndarray | None = None  # of the samples, for what folds share: those held out together beside each other
     further: tuple[Score, ...] = ()  # scores that are reported besides the one that chooses
     alone: Callable | None = None  # leave out each row of the one fold, see ``cv.alone``; it hears of a long wait
     # C, and coefficients and intercept in the units of the file: of a solution on all rows, for folds to begin beside
@@ -181,9 +182,10 @@ def _shared_values(samples: Samples, task: Task, data):
         if not may_share(samples.y.size, task.options.get("jobs", 1)):
             return None
         _shared = ()  # before others take its place
-        options = {**task.options, "gamma": largest}
-        blocks = prepared(task.spec, options, samples, None, task.storage).rows.blocks
-        _shared = samples, SharedValues(blocks)
+        options, order = {**task.options, "gamma": largest}, task.order
+        order = np.arange(samples.y.size) if order is None else order
+        blocks = prepared(task.spec, options, samples.part(order), None, task.storage).rows.blocks
+        _shared = samples, SharedValues(blocks, order)
     return _shared[1]
 
 

@@ -118,6 +118,7 @@ class CvSession(Session):
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
             keep=o["predictions"] is not None or bool(asked), further=self.further,
             proves=o["certificate"], alone=self.alone,
+            order=None if self.spec.rows is None else drawing.held_out_order(self.drawn, raw.y.size),
         )  # fmt: skip
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:

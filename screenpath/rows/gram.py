@@ -109,7 +109,8 @@ class GramRows(Counted):
     :class:`KernelBlocks`.
     """
 
-    where: np.ndarray | None = None  # which rows of a matrix that is shared these are
+    where: np.ndarray | None = None  # which rows of a matrix that is shared these are, ...
+    columns: tuple[slice, ...] = ()  # ... and among which columns of it
     hasty = False  # whether sums of float64 do where more precise ones are asked for
 
     def __init__(self, X, function, signs, max_memory=None, dtype=np.float64, threads=1, tell=None, inexact=0.0):
@@ -146,11 +147,12 @@ class GramRows(Counted):
         found._take(self.blocks.with_gamma(value))
         return found
 
-    def take_matrix(self, matrix: np.ndarray, error: float, where: np.ndarray) -> None:
-        """Use a matrix between rows, without signs, whose values are off by at most ``error``; these are at ``where``.
+    def take_matrix(self, matrix: np.ndarray, error: float, where: np.ndarray, columns: tuple[slice, ...]) -> None:
+        """Use a matrix between rows, without signs, whose values are off by at most ``error``; these are at ``where``,
+        and all of them in ``columns``.
         """
         self.blocks.error = self.error = max(self.error, error)
-        self._matrix, self.plan, self.where = matrix, replace(self.plan, whole=True), where
+        self._matrix, self.plan, self.where, self.columns = matrix, replace(self.plan, whole=True), where, columns
         self.forget()
 
     @property
@@ -223,8 +225,9 @@ class GramRows(Counted):
         elif where is not None:
             kernels.add_rows_at(self.matrix, self.in_matrix(index), signed, self.in_matrix(where), out)
         else:  # rows in full, and of a sum what is of these rows: columns that are chosen are slower
-            whole = np.zeros(self.n if self.where is None else self.matrix.shape[1])
-            kernels.add_rows(self.matrix, self.in_matrix(index), signed, whole)
+            whole = np.zeros(self.matrix.shape[1])
+            for part in self.columns or (slice(0, whole.size),):
+                kernels.add_rows(self.matrix, self.in_matrix(index), signed, whole[part], part.start)
             out = whole if self.where is None else whole[self.where]
         if target is not None:
             return out * self.signs[target]

@@ -367,7 +367,9 @@ class HeldOutRows:
 
     def __init__(self, blocks: KernelBlocks, X):
         self.blocks, self.X, self.shape = blocks, blocks.prepared(X), X.shape
-        self.values: np.ndarray | None = None  # all kernel values, shape (n, m), where they are known
+        # Where all kernel values are known: a matrix with them, which of its rows those of the training data are, and
+        # the first of its columns for these rows.
+        self.values: tuple[np.ndarray, np.ndarray, int] | None = None
 
     @property
     def norms(self) -> np.ndarray:
@@ -382,9 +384,10 @@ class HeldOutRows:
         n, intercept = self.blocks.n, coefficients[self.blocks.n :].sum(axis=0)
         if self.values is not None:
             sums = np.zeros((coefficients[:n].reshape(n, -1).shape[1], self.shape[0]))
+            matrix, where, first = self.values
             for column, out in zip(coefficients[:n].reshape(n, -1).T, sums, strict=True):
                 support = np.flatnonzero(column)
-                kernels.add_rows(self.values, support, column[support], out)
+                kernels.add_rows(matrix, where[support], column[support], out, first)
             return sums.T.reshape(self.shape[0], *coefficients.shape[1:]) + intercept
         support = np.flatnonzero(coefficients[:n].reshape(n, -1).any(axis=1))
         out = np.zeros((self.shape[0], *coefficients.shape[1:])) + intercept

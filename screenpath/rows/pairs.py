@@ -82,7 +82,7 @@ class PairRows(GramRows):
     def __init__(self, shared: SharedRows, index: np.ndarray, signs: np.ndarray):
         vars(self).update(vars(shared))
         self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
-        self.where = None  # of all rows
+        self.where, self.columns = None, ()  # of all rows
         self.later = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
         self.plan = replace(self.later, whole=False)
         self._take(SomeBlocks(shared.blocks, index))

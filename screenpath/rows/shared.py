@@ -25,14 +25,19 @@ def may_share(n: int, processes: int) -> bool:
 
 
 class SharedValues:
-    """Values between the rows of ``blocks``, whose gamma is the largest that is asked for."""
+    """Values between the rows of ``blocks``, whose gamma is the largest that is asked for.
 
-    def __init__(self, blocks: KernelBlocks):
+    ``order``, shape (n,), is which row of the data each of these is: those that a fold holds out are best beside each
+    other, where nothing of them need be copied.
+    """
+
+    def __init__(self, blocks: KernelBlocks, order: np.ndarray):
         self.blocks, self._gamma, self._values = blocks, 0.0, np.empty((blocks.n, blocks.n))
+        self._place = np.argsort(order)
         rows = [slice(start, min(start + HIGH, blocks.n)) for start in range(0, blocks.n, HIGH)]
         # Of some rows each, on and below the diagonal
         self._exponents = [(part, blocks.arguments(part, slice(0, part.stop))) for part in rows]
-        # Where a fold's held-out values, and its copies, are written; new memory would be slow.
+        # Where a fold's copies, and held-out values that are apart, are written; new memory would be slow.
         self._room, self.spaces = Space(), (Space(), Space(), Space())
         # An exponent of a smaller gamma is as much smaller, errors included, and rounded twice more.
         self.error = (blocks.error + 4.0 * UNIT) * OUTWARD
@@ -40,13 +45,10 @@ class SharedValues:
     def values(self, gamma: float) -> np.ndarray:
         """Return the matrix of all pairs, valid until the next gamma."""
         if gamma != self._gamma:
-            ratio, function = gamma / self.blocks.function.gamma, self.blocks.function
+            function = self.blocks.function
             for rows, exponents in self._exponents:
-                part = np.multiply(exponents, ratio, out=self._room.array(len(exponents), rows.stop, np.float64))
-                kernels.exponentials(part)
-                if function.constant:
-                    part += function.constant
-                self._values[rows, : rows.stop] = part
+                how = gamma / function.gamma, float(function.constant)
+                kernels.scaled_exponentials(exponents, *how, self._values, rows.start)
                 kernels.mirror(self._values, rows.start, rows.stop)
             self._gamma = gamma
         return self._values
@@ -54,6 +56,13 @@ class SharedValues:
     def give(self, rows: GramRows, trained: np.ndarray, test: HeldOutRows, held_out: np.ndarray) -> None:
         """Give the values between its rows, and between these and the held-out ones, to a fold, until the next one."""
         values, rows.spaces = self.values(rows.blocks.function.gamma), self.spaces
-        test.values = self._room.array(trained.size, held_out.size, np.float64)
-        kernels.gather(values, trained, held_out, test.values, 0.0)
-        rows.take_matrix(values, self.error, trained)
+        where, tested = self._place[trained], self._place[held_out]
+        columns: tuple[slice, ...] = (slice(0, self.blocks.n),)
+        if (np.diff(tested) == 1).all():
+            test.values = values, where, int(tested[0])
+            columns = slice(0, int(tested[0])), slice(int(tested[-1]) + 1, self.blocks.n)
+        else:
+            copied = self._room.array(trained.size, held_out.size, np.float64)
+            kernels.gather(values, where, tested, copied, 0.0)
+            test.values = copied, np.arange(trained.size), 0
+        rows.take_matrix(values, self.error, where, columns)

@@ -55,7 +55,7 @@ class FaceNewton:
             step, cut = self.face_step(Q, free, pull[free], lo[free] - alpha[free], hi[free] - alpha[free])
             moved = step != 0.0
             image = np.zeros(t.size)
-            gram_kernels.add_rows(Q, free[moved], step[moved], image)
+            gram_kernels.add_rows(Q, free[moved], step[moved], image, 0)
             touched += 2 * free.size
             slope, curvature, before = float(step @ pull[free]), float(step @ image[free]), left
             if slope > 0.0:
@@ -103,7 +103,7 @@ class FaceNewton:
                 break
             fixed = out[step[out] != 0.0]
             image = np.zeros(Q.shape[0])
-            gram_kernels.add_rows(Q, free[fixed], step[fixed], image)
+            gram_kernels.add_rows(Q, free[fixed], step[fixed], image, 0)
             pull -= image[free]
         if self.free:  # what bounds have cut off one side comes off the other
             rise, fall = float(step[step > 0.0].sum()), -float(step[step < 0.0].sum())

@@ -114,8 +114,11 @@ def test_sums_over_stored_rows(dtype):
     Q, weights = rng.integers(-9, 10, (7, 2050)).astype(dtype), rng.choice([-3.0, -2.0, 1.0, 2.0, 5.0], 7)
     for size in (7, 8, 3):
         some, out = np.resize(index, size), np.ones(2050)
-        distances.add_rows(Q, some, np.resize(weights, size), out)
+        distances.add_rows(Q, some, np.resize(weights, size), out, 0)
         np.testing.assert_array_equal(out, 1.0 + np.resize(weights, size) @ Q[some])
+        later = np.ones(2047)
+        distances.add_rows(Q, some, np.resize(weights, size), later, 3)
+        np.testing.assert_array_equal(later, out[3:])
         columns, found = rng.permutation(2050)[:9], np.full(9, 2.0)
         distances.add_rows_at(Q, some, np.resize(weights, size), columns, found)
         np.testing.assert_array_equal(found, 1.0 + out[columns])
@@ -129,7 +132,7 @@ def test_sums_over_stored_rows(dtype):
     assert distances.spread_at(weights, norms, index) == np.abs(weights) @ norms[index]
     assert distances.inner(weights, norms) == (weights @ norms, np.abs(weights * norms).sum())
     out, found = np.full((2, 1), large)  # four are added at once: one by one, each would be lost
-    distances.add_rows(ones, np.arange(8), ones[:, 0].astype(float), out)
+    distances.add_rows(ones, np.arange(8), ones[:, 0].astype(float), out, 0)
     distances.add_rows_at(ones, np.arange(8), ones[:, 0].astype(float), np.zeros(1, dtype=np.int64), found)
     assert out[0] == found[0] == large + 8.0
 

@@ -203,7 +203,7 @@ def test_a_pair_of_labels_has_its_own_values(monkeypatch, name, most):
     X, _, _ = problem(90)
     labels, (function, kernel) = np.arange(90) % 3, FUNCTIONS[name]
     rows = pairs.SharedRows(X, function, labels, 1 << 24)
-    rows.take_matrix(np.eye(120), 0.0, np.arange(30, 120))
+    rows.take_matrix(np.eye(120), 0.0, np.arange(30, 120), (slice(0, 120),))
     for first, second in ((0, 1), (1, 2)):
         index = np.concatenate([np.flatnonzero(labels == first), np.flatnonzero(labels == second)])
         signs = np.repeat([1.0, -1.0], 30)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from screenpath.catalogue.scores import CLASSIFICATION, choose_score
 from screenpath.catalogue.specs import KERNEL_SVM
 from screenpath.cv import run
-from screenpath.cv.folds import draw_folds
+from screenpath.cv.folds import draw_folds, held_out_order
 from screenpath.inputs.rows import Samples
 from screenpath.rows import shared
 from screenpath.rows.gram import GramRows
@@ -31,7 +31,8 @@ def test_values_are_within_their_bound(sparse, far):
     rng = np.random.default_rng(0)
     X = np.round(far + rng.normal(size=(300, 3)), 6)
     X = X * (rng.random(X.shape) < 0.5) if sparse else X
-    whole = shared.SharedValues(KernelBlocks(sp.csr_array(X) if sparse else X, KernelFunction("rbf", 2.0)))
+    order = rng.permutation(300)
+    whole = shared.SharedValues(KernelBlocks(sp.csr_array(X) if sparse else X, KernelFunction("rbf", 2.0)), order)
     long = X.astype(np.longdouble)
     apart = np.square(long[:, None] - long[None]).sum(axis=2)
     for gamma in (2.0, 0.3, 1e-3):
@@ -53,14 +54,19 @@ def task_of(**changed):
 
 
 @pytest.mark.parametrize("options", [{}, {"largest_gamma": 4.0}, {"bias": 1.0, "intercept": "penalised"}])
-def test_folds_are_those_that_share_nothing(monkeypatch, options):
+@pytest.mark.parametrize("beside", [False, True])
+def test_folds_are_those_that_share_nothing(monkeypatch, options, beside):
+    """Wherever held-out rows are: only where they are beside each other, nothing of them is copied."""
     samples, task = task_of(**options)
+    folds = draw_folds(120, 3, 1, 0)
+    task = replace(task, order=held_out_order(folds, 120)) if beside else task
     given = []
     plain = GramRows.take_matrix
     monkeypatch.setattr(GramRows, "take_matrix", lambda *words: given.append(1) or plain(*words))
-    for split in draw_folds(120, 3, 1, 0):
+    for split in folds:
         found = run.fold_path(samples, task, split, GRID, 1e-6)
         assert len(given) == 1 and given.pop()
+        assert beside == (run._shared[1]._room._bytes.size == 0)
         with monkeypatch.context() as alone:
             alone.setattr(shared, "may_share", lambda *words: False)
             alone.setattr(run, "_shared", ())

@@ -23,13 +23,15 @@ ROUGH_LEAST = -60.0  # ... from this exponent on; smaller values times weights w
 
 
 @kernel(fastmath=ORDERED, leaf=True)
-def add_rows(Q, index, weights, out):
-    """Add ``sum_k weights[k] * Q[index[k]]`` to ``out``; four rows at a time, in blocks that stay in the cache."""
+def add_rows(Q, index, weights, out, first):
+    """Add ``sum_k weights[k] * Q[index[k]]``, from the column ``first`` on, to ``out``; four rows at a time, in blocks
+    that stay in the cache.
+    """
     n, size = out.size, index.size
     width = 2048
-    for start in range(0, n, width):
-        stop = min(start + width, n)
-        part = out[start:stop]
+    for before in range(0, n, width):
+        part = out[before : min(before + width, n)]
+        start, stop = first + before, first + before + part.size
         k = 0
         while k + 4 <= size:
             a, b = Q[index[k], start:stop], Q[index[k + 1], start:stop]
@@ -194,6 +196,21 @@ def exponentials(K):
         _exponentials(K[i], turns)
 
 
+@kernel
+def scaled_exponentials(X, scale, constant, K, first):
+    """Write ``exp(scale X) + constant``, as :func:`exponentials` forms it, to the beginnings of rows of ``K``, from the
+    row ``first`` on.
+    """
+    X, K, turns = unowned(X), unowned(K), np.empty(X.shape[1])
+    for i in range(X.shape[0]):
+        row = K[first + i, : X.shape[1]]
+        for j in range(row.size):
+            row[j] = scale * X[i, j]
+        _exponentials(row, turns)
+        for j in range(row.size if constant != 0.0 else 0):
+            row[j] += constant
+
+
 @kernel(fastmath={"contract"}, leaf=True)
 def _exponentials(row, turns):
     bits, added = row.view(np.int64), turns.view(np.int64)
@@ -321,13 +338,14 @@ def warm_up():
     inner(weights, weights)
     for dtype in (np.float64, np.float32):
         Q = np.eye(2, dtype=dtype)
-        add_rows(Q, index, weights, np.zeros(2))
+        add_rows(Q, index, weights, np.zeros(2), 0)
         add_rows_at(Q, index, weights, index, np.zeros(2))
         mirror(Q, 0, 2)
         gather(Q, index, index, np.empty((2, 2)), 0.0)
         gather(Q, index, index, np.empty((2, 2), dtype=np.float32), 0.0)
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
+    scaled_exponentials(-np.eye(2), 1.0, 0.0, np.eye(2), 0)
     rough = np.zeros((4, 4), dtype=np.float32)
     rough_exponents(rough, rough, False, rough.copy(), 0)
     rough_arguments(rough, rough[0], rough[0])
