@@ -16,7 +16,7 @@ from screenpath.solve.face_newton import FaceNewton
 
 BESIDES = 128  # variables at an end of their box that a set takes, beside those that violate and those inside
 ROUNDS, BURSTS = 60, 8  # of an active set, and of pair steps in a round
-STEPS, LONG = 2, 100  # pair steps of a burst, for a variable: with Newton steps after it, and without
+STEPS, LONG = 8, 100  # pair steps of a burst, for a variable: with Newton steps after it, and without
 VIOLATION = 0.1  # part of the violation of optimality that a round leaves
 NEARLY = 0.75  # of the variables of the last round: a round of so many of them, and no others, takes its square
 FAR = 1e290  # ends of a box that nothing reaches
