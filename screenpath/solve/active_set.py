@@ -36,10 +36,10 @@ class ActiveSet:
         lo, hi, beta, t = self.lo, self.hi, self.beta, self.t
         W, within = np.empty(0, dtype=np.int64), np.zeros(t.size, dtype=bool)
         for _ in range(ROUNDS):
-            wanted, violation = kernels.violators(t, lo, hi, beta, free, target, BESIDES)
+            wanted, violation, every = kernels.violators(t, lo, hi, beta, free, target, BESIDES, within)
             if not wanted.size:
                 break
-            if wanted.size < NEARLY * W.size or not within[wanted].all():
+            if wanted.size < NEARLY * W.size or not every:
                 W, within[:] = wanted, False
                 within[W], square = True, self.square.part(self.slots[W])
             part = lo[W], hi[W], beta[W], t[W]

@@ -231,6 +231,10 @@ class FreeRun(Run):
         self.slack = 4.0 * UNIT * reduced.size * float(self.width.sum())
         self.balance()
 
+    def read(self) -> None:
+        super().read()
+        self.near = inside(self.alpha, self.reduced.lo, self.reduced.hi)
+
     # -- the intercept and the sum -------------------------------------------------------------------------------
 
     def best(self, products: np.ndarray) -> float:
@@ -238,9 +242,8 @@ class FreeRun(Run):
         if self.slack == 0.0:
             return 0.0
         beta, room = self.signs * (self.reduced.c - products), np.empty((2, self.width.size))
-        near = inside(self.alpha, self.reduced.lo, self.reduced.hi)
         return intercept_kernels.best_of(
-            *intercept_kernels.best_interval(beta, self.width, self.level, self.slack, near, room)
+            *intercept_kernels.best_interval(beta, self.width, self.level, self.slack, self.near, room)
         )
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:

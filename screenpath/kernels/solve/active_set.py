@@ -72,9 +72,9 @@ def signless_part(rows, signs, kinks, products, lo, hi, alpha):
 
 
 @kernel
-def violators(t, lo, hi, beta, free, target, besides):
-    """Return :func:`members` for a round, at least ``besides`` beside those inside, and by how much optimality is
-    violated; none if these variables' part of the gap is at most ``target``.
+def violators(t, lo, hi, beta, free, target, besides, known):
+    """Return :func:`members` for a round, at least ``besides`` beside those inside, by how much optimality is violated,
+    and whether all of them are ``known``; none if these variables' part of the gap is at most ``target``.
     """
     most, least, inside = -np.inf if free else 0.0, np.inf if free else 0.0, 0
     for i in range(t.size):
@@ -83,8 +83,11 @@ def violators(t, lo, hi, beta, free, target, besides):
         least = min(least, t[i]) if falls else least
         inside += rises & falls
     if slack(t, lo, hi, beta, free)[0] <= target or not most > least:
-        return np.empty(0, dtype=np.int64), 0.0
-    return members(t, lo, hi, beta, max(besides, inside // 2) // 2, t.size, least, most), most - least
+        return np.empty(0, dtype=np.int64), 0.0, True
+    found, every = members(t, lo, hi, beta, max(besides, inside // 2) // 2, t.size, least, most), True
+    for i in found:
+        every &= known[i]
+    return found, most - least, every
 
 
 @kernel
@@ -107,7 +110,7 @@ def settle(K, slots, W, moved, beta, t):
 def warm_up():
     one, place = np.ones(2), np.arange(2)
     for free in (True, False):
-        violators(one, -one, one, np.zeros(2), free, 0.0, 2)
+        violators(one, -one, one, np.zeros(2), free, 0.0, 2, one > 0.0)
     members(one, -one, one, np.zeros(2), 1, 2, 0.0, 0.0)
     signless_part(place, one, one, one, -one, one, one)
     for dtype in (np.float64, np.float32):
