@@ -13,7 +13,7 @@ import re
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonRewrites
@@ -32,9 +32,6 @@ WITHOUT = (
 _symbols: dict[str, tuple] = {}  # of kernels that are apart: name and signature
 
 
-# Callers link this in place of a kernel that is apart. Nothing of theirs refers to it, so it is dropped; but the
-# wrapper for Python must be known as defined when the kernel is loaded.
-WRAPPER = 'define linkonce_odr void @"{}"() {{\n unreachable\n}}\n'
 ENVIRONMENT = "_ZN08NumbaEnv"  # what numba sets in each library, and nothing of ours reads
 
 
@@ -78,10 +75,12 @@ class Library(JITCodeLibrary):
         Whether callers are to call it by its symbol.
     whole : llvmlite.binding.ModuleRef
         The kernel and all that it calls and is not apart, optimised.
+    linked : bytes
+        Of a library that was stored, what callers link: few are compiled, and nobody else reads it.
     """
 
     inline = inner = apart = False
-    whole = None
+    whole = linked = None
 
     def _finalize_final_module(self):
         self.whole = self._final_module
@@ -93,6 +92,11 @@ class Library(JITCodeLibrary):
 
     def _optimize_functions(self, ll_module):
         ll_module.data_layout = self._codegen._data_layout  # all else is done once, when the module is whole
+
+    def _get_module_for_linking(self):
+        if self._shared_module is None and self.linked is not None:
+            self._shared_module = llvm.parse_bitcode(self.linked)
+        return super()._get_module_for_linking()
 
     def _own(self):
         """Return the function that callers call: the only external one beside wrappers."""
@@ -123,14 +127,41 @@ def keep_apart(result, name: str) -> None:
     name : str
         Of the kernel.
     """
-    library, function = result.library, result.fndesc
+    library = result.library
     if not library.apart:
         return
-    wrappers = [one.name for one in library.get_defined_functions() if one.name == function.llvm_cpython_wrapper_name]
-    linked = llvm.parse_assembly("".join(WRAPPER.format(name) for name in wrappers))
-    linked.name = library.name
-    library._shared_module = linked  # for callers of this process, and stored beside the object code for others
+    library._shared_module = llvm.parse_assembly("")  # what callers link, in this process and others: nothing
+    library._shared_module.name = library.name
     remember(result, name)
+
+
+def rebuilt(context, stored: tuple, inner: bool) -> CompileResult:
+    """Return what a kernel was compiled to in another process.
+
+    Parameters
+    ----------
+    context : numba.core.cpu.CPUContext
+    stored : tuple
+        The first items of numba's ``CompileResult._reduce``. Others are environments of what the kernel calls, which
+        import much of numba and which nothing of ours reads.
+    inner : bool
+        Whether it has no wrapper for Python.
+    """
+    (name, _, (machine_code, linked)), function, environment, signature = stored
+    codegen = context.codegen()
+    library = Library(codegen, name)
+    library.enable_object_caching()
+    library._set_compiled_object(machine_code)
+    library.linked = linked
+    JITCodeLibrary._finalize_final_module(library)
+    names = [function.mangled_name] if inner else [function.mangled_name, function.llvm_cpython_wrapper_name]
+    codegen._engine._defined_symbols.update(names)
+    entry = context.get_executable(library, function, environment)
+    known = dict(
+        typing_context=context.typing_context, target_context=context, entry_point=entry, signature=signature,
+        objectmode=False, lifted=(), fndesc=function, library=library, environment=environment,
+    )  # fmt: skip
+    return CompileResult(**{**dict.fromkeys(CompileResult._fields), **known})
 
 
 def needed(library) -> list[tuple]:

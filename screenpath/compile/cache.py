@@ -30,17 +30,16 @@ from pathlib import Path
 import numba
 from llvmlite import binding
 from numba import config, types
-from numba.core.compiler import CompileResult
 from numba.core.event import trigger_event
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from screenpath.compile import KERNELS, name_of
-from screenpath.compile.apart import keep_apart, needed, remember
+from screenpath.compile.apart import keep_apart, needed, rebuilt, remember
 from screenpath.compile.sharing import changeable, end_turn, read_own, take_turn, user_cache, wait_for_turn
 from screenpath.compile.sources import closure, digest
 
-FORMAT = 3  # of the files; another one when what is stored changes its shape
+FORMAT = 4  # of the files; another one when what is stored changes its shape
 SUFFIX = ".kernel"
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 # Kernels that came with the package: the folder of a cache as an archive that `make wheel` makes, trusted like the
@@ -315,7 +314,7 @@ class KernelCache:
         """Return the compile result in an entry, None if it belongs to another kernel or calls a missing one."""
         if stored is None or stored[0] != key or not all(_present(*one) for one in stored[2]):
             return None
-        result = CompileResult._rebuild(target_context, *stored[1])
+        result = rebuilt(target_context, stored[1], KERNELS[self.name].inner)
         remember(result, self.name)
         return result
 
@@ -330,7 +329,7 @@ class KernelCache:
         try:
             # As in numba: code that holds addresses of this process must not outlive it.
             if not result.lifted and not result.library.has_dynamic_globals:
-                write_entry(folder / name, (key, result._reduce(), needs))
+                write_entry(folder / name, (key, result._reduce()[:4], needs))
         except OSError as error:
             _warn(
                 f"compiled kernels cannot be kept in {folder} ({error.strerror or error}): "

@@ -45,6 +45,8 @@ class Kernel:
         Of :func:`numba.njit`.
     """
 
+    inner = False
+
     def __init__(self, function, options: dict):
         functools.update_wrapper(self, function)
         self.function, self._options, self._dispatcher = function, options, None
@@ -72,6 +74,8 @@ class Kernel:
 
 class Inner(Kernel):
     """A kernel without a wrapper for Python: a call from there would end the process."""
+
+    inner = True
 
     def __call__(self, *arguments):
         if self.dispatcher is not self.function:
@@ -131,6 +135,7 @@ def _dispatcher(function, options: dict):
 @functools.cache
 def prepare() -> None:
     """Tell numba what kernels need before the first of them is compiled."""
+    from llvmlite.binding import ffi
     from numba.core import serialize
     from numba.core.targetconfig import TargetConfig
 
@@ -141,6 +146,10 @@ def prepare() -> None:
     # whether there is a class. A memory that is no Python code lets the signal wait for the caller.
     if hasattr(serialize, "_numba_unpickle") and not hasattr(serialize._numba_unpickle, "cache_info"):
         serialize._numba_unpickle = functools.lru_cache(maxsize=None)(serialize._numba_unpickle)
+
+    # numba tells whoever listens of each call of LLVM, which takes longer than most of these calls. Nobody does.
+    for pair in tuple(getattr(ffi.lib._lock, "_cblist", ())):
+        ffi.unregister_lock_callback(*pair)
 
     # For each function that a kernel calls numba compares options by asking for all of them, one by one.
     @functools.cache

@@ -11,7 +11,6 @@ import numpy as np
 from numba import types
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 from numba.extending import overload
-from numba.np import arrayobj
 
 from screenpath.kernels.rows.barrier import add_one, give_way, look_at
 from screenpath.kernels.rows.clock import seconds
@@ -32,13 +31,15 @@ def generates(function):
 
 @generates(unowned)
 def _unowned(context, value):
+    from numba.np.arrayobj import make_array  # here: it takes longer to import than ten kernels to load
+
     def lend(context, builder, kind, given):
         if isinstance(kind, types.BaseTuple):
             parts = [lend(context, builder, one, builder.extract_value(given, k)) for k, one in enumerate(kind)]
             return context.make_tuple(builder, kind, parts)
         if not isinstance(kind, types.Array):
             return given
-        made = arrayobj.make_array(kind)(context, builder, given)
+        made = make_array(kind)(context, builder, given)
         for owner in ("meminfo", "parent"):
             setattr(made, owner, getattr(made, owner).type(None))
         return made._getvalue()
@@ -51,7 +52,9 @@ def _unowned(context, value):
 
 def _item(context, builder, signature, values):
     """Return the address of an item of a one-dimensional array."""
-    array = arrayobj.make_array(signature.args[0])(context, builder, values[0])
+    from numba.np.arrayobj import make_array  # here: as in `_unowned`
+
+    array = make_array(signature.args[0])(context, builder, values[0])
     return builder.gep(array.data, [values[1]])
 
 
