@@ -243,8 +243,7 @@ def regions_of(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
 
 def finite(r: kernels.Regions) -> bool:
     """Tell whether every number is finite: if a square has overflowed, the regions decide nothing."""
-    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq
-    return math.isfinite(radii + r.scale + r.kink_part)
+    return math.isfinite(sum(r))
 
 
 def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:

@@ -298,6 +298,65 @@ def test_the_regions_of_sifs(alpha, coarse):
     assert not rules.finite(rules.regions_of(sparse_model(b), certificate(t_error=math.nan), alpha))
 
 
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("paper", [False, True])
+def test_columns_are_open_from_a_limit_on(paper, free, monkeypatch):
+    """Every term counts in the `beta` at which both balls just do, or do not, zero a feature."""
+    monkeypatch.setattr(rules, "LOOSE", 0.05)
+    monkeypatch.setattr(rules, "CANCELLED", 0.03)
+    planes, told, D, n = (3.0, 7.0, 0.4, -0.6), [], 40, 6
+    rng = np.random.default_rng(paper + 2 * free)
+    u, kinks, *moved = rng.normal(size=(4, D)) * 3.0
+    off, norm = rng.uniform(0.1, 1.0, (2, D))
+    slacks = (9.0, 0.02, 9.0, 0.3, 5.0, 9.0)
+    r = rules.kernels.Regions(1.0, 1.0, -0.3, 1.1, 0.36, 2.5, 0.8, 1.9, paper)
+
+    def centre(*given):
+        told.append(given[5].tolist())
+        given[-2][:], given[-1][:] = moved
+
+    def cut(*given):
+        told.append(given)
+        return (0.0, 0.0, 0.0, 2.3, (9.0, 9.0, 9.0, 0.6))
+
+    monkeypatch.setattr(rules, "plane_sums", lambda *given: given[-1].__setitem__(slice(None), planes))
+    monkeypatch.setattr(rules, "centred", centre)
+    monkeypatch.setattr(rules.kernels, "in_plane", cut)
+    model = SimpleNamespace(rounding=SimpleNamespace(slacks=slacks), intercept=free, samples=None, n=n, col_norm=norm,
+                            u_kinks=kinks, outward=np.abs)  # fmt: skip
+    at = SimpleNamespace(keep=np.ones(D), duals=None, col_part=None, col_total=None)
+    ref = SimpleNamespace(theta=None, u=u, u_slack=off)
+    moves = np.array(moved) * free
+    norms = norm * math.sqrt(1.6 if free else 1.3) + math.sqrt(5.0) / n
+    first = np.abs(-0.3 * kinks + 1.1 * u + moves[0]) + 1.1 * off + 0.6 * norms
+    second = np.abs(u + moves[1]) + off + math.sqrt(2.5) * norms
+    least = np.minimum(first, second) if paper else second
+    least = least * 1.05 + 0.03 * (np.abs(0.3 * kinks) + np.abs(1.1 * u) + np.abs(moves).sum(axis=0))
+    grown = 0.02 * 1.05
+    limit = (least + grown * norms * (2.3 if free else 1.9)) / (1.0 - 0.05 - grown)
+    assert not paper or 5 < np.count_nonzero(first < second) < D - 5
+    for part, found in ((1.0 - 1e-9, True), (1.0 + 1e-9, False)):
+        for j in range(D):
+            model.beta = limit[j] * part
+            assert rules._open(model, ref, at, r)[j] == found
+    if free:  # of a plane through the ball, with the rounding of its sums
+        assert told[0] == list(planes)
+        apart = 16.0 * rules.kernels.UNIT * (n + 32) * 7.0 * (0.3 + 1.1 + 1.0)
+        assert told[1] == (*planes, pytest.approx(apart, abs=0.0), 0.36, 2.5, 0.8, 1.9, slacks)
+
+
+def test_as_many_columns_are_read_as_what_stays_is_worth(monkeypatch):
+    monkeypatch.setattr(rules, "LOOSE", 0.25)
+    model = SimpleNamespace(n=4, classes=1, rounding=SimpleNamespace(slacks=SimpleNamespace(columns=0.5)))
+    ref, at = SimpleNamespace(w=np.zeros(4), formed=[1]), SimpleNamespace(keep=np.array([1, 1, 1, 0]))
+    regions = SimpleNamespace(second_sq=4.0, theta_norm=3.0)  # what is formed counts from a reach of 4.5 on
+    monkeypatch.setattr(rules, "_open", lambda *given: np.array([True, False, False, True]))
+    # The columns cost 1 (it is full), 1, as much as they have values, and nothing, as it is not kept.
+    for last, room, read in ((3, 3.61, [1, 1, 1, 0]), (3, 3.59, [1, 0, 0, 0]), (0, 3.59, [1, 1, 1, 0])):
+        model.views, ref.room = SimpleNamespace(column_ends=np.cumsum([0, 4, 1, last, 4])), room
+        assert rules.could_be_read(model, ref, at, regions, (False, True, True)).tolist() == read
+
+
 def test_what_the_triggerings_are_given(monkeypatch):
     given = []
     monkeypatch.setattr(rules.kernels, "sifs", lambda *a: given.append(a) or (7.0, 2))

@@ -7,8 +7,6 @@ SPLIT = "a factor split one bit further up: the products of the parts are exact 
 ROOM = "the sum of the leading bits has two bits of room, of which this takes no more than that"
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
 SIFS = "screenpath/kernels/screen/sifs.py"
-FINITE = "a sum and a difference are both no finite number where one of their parts is none"
-NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq"
 STEPS = "which steps are tried: each that is found to stay below proves it, whatever it came from"
 ENOUGH = "what no digits mend: such a row's share of the gap is larger than the error of its product"
 ONES = "a sign or a label of two classes is 1 or -1"
@@ -47,12 +45,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (SHARP, "that_matter", ACTIVE, "t + e"): UNSURE,
     (SHARP, "with_terms", ACTIVE, "model.hi / (t + e)"): SIGN,
     (SHARP, "with_terms", ACTIVE, "model.lo / (t - e)"): SIGN,
-    (
-        "screenpath/kernels/screen/dome.py",
-        "_reach",
-        "near = va + min(max(worst - va, -off), off)",
-        "worst + va",
-    ): "the ball answers wherever v.a is below `worst`, however far it is moved towards it",
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
     (CONDITIONING, "keep_columns", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
     ("screenpath/screen/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
@@ -75,12 +67,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "scale / labels[i]",
     ): ONES,
     ("screenpath/kernels/screen/sifs.py", "decide_features", "dense = indptr[d] == n * d", "n / d"): SHORTCUT,
-    (
-        "screenpath/screen/sparse.py",
-        "_open",
-        "limit = model.beta - slacks[1] * (1.0 + LOOSE) * (norms * extent + model.beta)",
-        "1.0 - LOOSE",
-    ): "nothing beside the part LOOSE of the sum itself, which is far larger than a slack",
     ("screenpath/screen/sparse.py", "_stretched", "if np.any(w != reference.w):", "w == reference.w"): WAY,
     (SIFS, "sifs", "if rows_gone <= undecided:", "rows_gone > undecided"): WAY,
     (SIFS, "sifs", "left, gone = stay, left - stay", "left + stay"): WAY,
@@ -90,12 +76,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "grown = extent + apart / (slacks[1] * root) + size * (1.0 + np.sqrt(part) * slacks[3] / slacks[1])",
         "0.5",
     ): "the slack that it is multiplied by is eight times what a sum of so many terms is off by, or more",
-    (
-        "screenpath/problem/sparse.py",
-        "width_beyond",
-        "least = log2(given[given > 0.0].min()) + log2(n) - log2(fsum(given))",
-        "log2(given[given > 0.0].min()) - log2(n)",
-    ): "whatever is beyond a width that no sample reaches is one too",
     (FUNCTIONS, "exact_shift", COLUMNS, "min(1, CHUNK_CELLS // max(n, 1))"): CHUNKS,
     (FUNCTIONS, "exact_shift", COLUMNS, "min(n, 1)"): CHUNKS,
     (
@@ -110,10 +90,6 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "of the low part of k ln 2: below 2^-98, a bound of 2^-90 allows for it"
     ),
     (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
-    **{
-        ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
-        for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
-    },
     **{
         ("screenpath/kernels/screen/move.py", "stays_below", line, after): STEPS
         for line, changed in (
