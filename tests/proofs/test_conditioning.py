@@ -107,8 +107,9 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     theta = rng.random(classes * N)
     kink_part, theta_part = parts = 0.3, 0.7
     value = (status > 0).astype(float)
-    weights = rng.choice([0.0, 0.5, 1.0, 3.0], N)
-    first = np.where(status != 0, (value - kink_part - theta_part * theta) / N, 0.0).reshape(classes, N) * weights
+    weights, kinks = rng.choice([0.0, 0.5, 1.0, 3.0], N), rng.uniform(0.5, 2.0, N)
+    apart = value - kink_part * np.tile(kinks, classes) - theta_part * theta
+    first = np.where(status != 0, apart / N, 0.0).reshape(classes, N) * weights
     second = np.where(status != 0, (value - theta) / N, 0.0).reshape(classes, N) * weights
     moves = [pull(X, labels, classes, one).ravel() for one in (first, second)]
 
@@ -127,7 +128,7 @@ def test_screened_samples_leave_norms_and_move_both_centres(dense, classes):
     sums, summed = np.zeros((2, 0 if classes > 1 else D))
     if classes == 1:  # with a free intercept, sums over the columns as well
         sums += weights @ X
-    samples = Samples(labels, weights, N, classes, 0.5, np.ones(N), 0.0, 1.0)
+    samples = Samples(labels, weights, N, classes, 0.5, kinks, 0.0, 1.0)
     conditioning.drop_rows(rows, D, samples, theta, parts, status, pending[:size], (one, two), part, sums)
     assert conditioning.lines_size(rows[2], pending[:size]) == np.diff(rows[2])[pending[:size] % N].sum()
     live, active = np.arange(classes * D)[:-1], np.zeros(classes * D, dtype=np.int8)

@@ -41,6 +41,7 @@ def test_bounds_are_above_and_hardly():
         assert value <= F(gamma(k)) <= value * (1 + 18 * U)
         assert F(gamma(k)) >= value * (1 + 14 * U)
     assert fsum(np.array([1e16, 1.0, -1e16])) == 1.0 == fsum([0.25, 0.75])
+    assert exact.squared(-3.0) == 9.0 and exact.squared(1e200) == math.inf
     assert math.isnan(fsum([1e308, 1e308])) and math.isnan(fsum([math.inf, -math.inf]))
     for values in ([3.0, 4.0], [3e-200, 4e-200], [3e200, 4e200], np.full(10000, 0.1).tolist()):
         square = sum(F(v) ** 2 for v in values)
@@ -51,10 +52,10 @@ def test_bounds_are_above_and_hardly():
     assert norm_above(np.array([1.0, math.inf])) == math.inf and math.isnan(norm_above(np.array([1.0, math.nan])))
 
 
-def block(columns, values, tails):
+def block(columns, values, tails, unknown=None):
     """Return what is asked of a block of rows, each of one value."""
     return SimpleNamespace(
-        rows=np.arange(columns.size), columns=columns, values=values, tails=tails, unknown=None, bias=-1
+        rows=np.arange(columns.size), columns=columns, values=values, tails=tails, unknown=unknown, bias=-1
     )
 
 
@@ -87,16 +88,17 @@ def test_the_error_of_a_sum_by_column_term_by_term(monkeypatch):
     for name, value in (("UNIT", 0.01), ("TINY", 0.003), ("UP", 1.25)):
         monkeypatch.setattr(exact, name, value)
     monkeypatch.setattr(exact, "gamma", lambda k: 0.1 * k)
-    for tails in (None, np.array([0.25, -0.5, 0.125])):
+    for tails, unknown in ((None, None), (np.array([0.25, -0.5, 0.125]), np.array([0.5, 0.75]))):
         sums = ColumnSums(2)
         columns, weights, values = np.array([0, 1, 0]), np.array([2.0, -1.0, 4.0]), np.array([1.5, 3.0, 0.25])
         error, lows = np.zeros(2), np.zeros(2)
         for _ in range(2):
-            sums.add(block(columns, values, tails), weights)
+            sums.add(block(columns, values, tails, unknown), weights)
             each, low = np.full(3, 0.003), np.zeros(3)  # the products are on the grid: nothing is cut off
             if tails is not None:
                 low = weights * tails
                 each = each + 32.0 * 1e-4 * np.abs(weights * values) + 0.02 * np.abs(low) + 0.003 * np.abs(weights)
+                each += unknown[columns] * np.abs(weights)
             lows = np.bincount(columns, low, 2)
             error = error + np.bincount(columns, each + 0.1 * 4 * np.abs(low), 2) * (1.0 + 0.1 * 4)
             error = 1.25 * (error + 0.04 * np.abs(lows))

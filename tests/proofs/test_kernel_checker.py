@@ -313,20 +313,22 @@ def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed
     assert pair.gap - float(truth.gap) < 8.0 * EPS * float(truth.primal)
 
 
-def test_products_are_formed_again_whose_errors_count_for_their_rows():
+@pytest.mark.parametrize("way", [1.0, -1.0])  # from 0 up to 2, or from -2 up to 0
+def test_products_are_formed_again_whose_errors_count_for_their_rows(way):
     """Rows at the far end, between and at the near end, with errors below and above what each may have."""
     what, Z, C, n = {"kernel": "linear", "constant": 0.0}, np.arange(1.0, 9.0)[:, None], 4.0, 8
-    theta = np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    theta = way * np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0])
     exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-39 / (C * C * 2.0 * n)
     entry, signs = {"primal": 1.0}, np.ones(n)
     few, many = small * 2.0**-6, small * 2.0**6  # an error may be worth 2^-44 of the primal value, or 2^-34 more
     errors = np.array([few, small, small, many, small, small, many, many])
-    kinks = C * exact + 0.25 + np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many])
-    part = SimpleNamespace(cells=(0.0, np.full(n, 2.0), 0.0, 0.0), first=0, c=kinks, signs=signs)
-    pair = SimpleNamespace(num=C, b=0.25, shares=theta, entry=entry)
-    p, e = (exact + 1.0).astype(np.longdouble), errors.astype(np.longdouble)
-    part.c = kinks + C  # of products that are off
+    beyond = np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many])
+    ends = (0.0, np.full(n, 2.0)) if way > 0.0 else (np.full(n, -2.0), np.zeros(n))
+    kinks = C * exact + way * (0.25 + beyond + C)  # of products that are off
+    part = SimpleNamespace(cells=(*ends, 0.0, 0.0), first=0, c=kinks, signs=signs)
+    pair = SimpleNamespace(num=C, b=0.25 * way, shares=theta, entry=entry)
+    p, e = (exact + way).astype(np.longdouble), errors.astype(np.longdouble)
     products._exactly(what, pair, [part], (Z, Z[theta != 0.0], np.flatnonzero(theta)), p, e)
     formed = np.array([False, True, False, True, False, True, False, True])
-    np.testing.assert_array_equal(p, np.where(formed, exact, exact + 1.0))
+    np.testing.assert_array_equal(p, np.where(formed, exact, exact + way))
     np.testing.assert_array_equal(e != errors, formed)

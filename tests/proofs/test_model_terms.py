@@ -236,6 +236,12 @@ def test_what_covers_the_rounding_of_the_bounds_themselves():
         assert gap == pytest.approx(0.5 * apart * apart, rel=1e-12)
     b[:] = 0.0
     assert kernels.pair_radius(1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0) == 1.0 + 16.0 * UNIT
+    none, nothing = kernels.errors_of(1.0, 0.0, 0.0, b), [0.0] * 7
+    assert none.floor == kernels.UNDERFLOW
+    for slack, radius in ((1.0, 1.0 + 16.0 * UNIT), (0.0, kernels.LEAST)):
+        assert kernels.radius_around(slack, *nothing[:6], none._replace(floor=0.0)) == radius
+    assert kernels.pair_radius(3.0, 2.0, *nothing) == 4.0 * kernels.LEAST
+    assert kernels.pair_mismatch(3.0, 2.0, *nothing[:5]) == 4.5 * kernels.LEAST
     assert kernels.meets(1.0, 1.0 + 8.0 * UNIT, 0.0, 1.0) and not kernels.meets(1.0, 1.0 + 4.0 * UNIT, 0.0, 1.0)
     assert kernels.relative_error(0.9 * 2.0**52) < np.inf and kernels.relative_error(2.0**52) == np.inf
 

@@ -71,7 +71,7 @@ def test_a_move_bounds_a_column_as_well_as_the_gap_allows(classes, off, more, de
                 assert move.stays_below(view, f, side, enough, 0.0, pair)[0] or exact < 0.0, (f, side, exact)
 
 
-def test_a_move_is_tried_no_more_than_a_few_times():
+def test_a_move_is_tried_no_more_than_a_few_times_and_each_counts(monkeypatch):
     rng = np.random.default_rng(5)
     rows, X, known, pair = case(2, rng)
     view = np.ascontiguousarray(X.T).ravel(), np.tile(np.arange(N, dtype=np.int32), D), np.arange(D + 1) * N
@@ -81,6 +81,13 @@ def test_a_move_is_tried_no_more_than_a_few_times():
     assert decided == sorted(decided) and {False, True} == set(decided)  # more room is easier
     assert max(passes for _, passes in found) <= 8 and found[-1] == (True, 1)
     assert move.stays_below(view, 0, 1.0, 0.0, 0.0, pair) == (False, 0)
+    tried, rise = [], move.rise
+    monkeypatch.setattr(move, "rise", lambda *given: tried.append(1) or rise(*given))
+    for data in (view[0], np.full(N * D, np.nan)):
+        for room in rooms:
+            tried.clear()
+            _, passes = move.stays_below.function((data, *view[1:]), 0, 1.0, room, 0.0, pair)
+            assert passes == len(tried)
 
 
 def share(theta, t, curve, low):

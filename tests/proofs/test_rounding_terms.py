@@ -181,6 +181,20 @@ def test_terms_of_all_rows_are_the_sums_of_theirs():
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
+def test_a_share_is_nothing_only_where_it_is_so_in_fractions():
+    """Numbers whose products underflow, some of which vanish."""
+    rng, small, share = np.random.default_rng(9), 2.0**-540, set()
+    for _ in range(600):
+        (c, margin), lo, hi, norm, b = small * rng.integers(-2, 3, 2), *(small * rng.integers(0, 3, 4) * [-1, 1, 1, 1])
+        theta, a = rng.choice([lo, hi, 0.5 * (lo + hi)]), float(rng.integers(0, 2))
+        numbers = (np.array([value]) for value in (c, margin, lo, hi, theta, norm))
+        slack, t, error = kernels.box_terms(*numbers, a, b, 0, 1)[3], F(c) - F(margin), F(a) * F(norm) + F(b)
+        worst = max(exact_share(t + error, lo, hi, theta), exact_share(t - error, lo, hi, theta))
+        assert (slack > 0.0) == (worst > 0)
+        share.add(worst > 0)
+    assert share == {True, False}
+
+
 def objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
     """Return what ``box_objectives`` states, in fractions but for two roots."""
     C, xi, plain, slack, a, b = (F(v) for v in (C, xi, plain, slack, a, b))
