@@ -35,6 +35,24 @@ def test_the_error_on_the_way_is_not_below_that_of_either_sum():
         np.testing.assert_allclose(found.ell, (1.0 - share) * one.ell + share * two.ell, atol=1e-14)
 
 
+def test_what_dual_points_say_term_by_term(monkeypatch):
+    """Units so large that every term of their rounding counts."""
+    monkeypatch.setattr(floors, "UNIT", 0.01)
+    monkeypatch.setattr(floors, "gamma", lambda depth: 1e-3 * depth)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        one, two = (Dual(float(rng.normal()), rng.normal(size=3), e) for e in rng.uniform(size=2).tolist())
+        share, center, radius = float(rng.uniform()), rng.normal(size=3), float(rng.uniform(0.1, 2.0))
+        found, lengths = one.mixed(two, share), [float(np.linalg.norm(dual.total)) for dual in (one, two)]
+        lost = 0.04 * (abs(one.ell) + abs(two.ell))
+        assert found.ell == pytest.approx((1.0 - share) * one.ell + share * two.ell - lost)
+        assert found.error == pytest.approx(max(one.error, two.error) + 0.04 * sum(lengths))
+        np.testing.assert_allclose(found.total, one.total + share * (two.total - one.total))
+        reach, value = np.linalg.norm(center) + radius, one.ell - one.total @ center - radius * lengths[0]
+        lost = (one.error + 1e-3 * 22 * lengths[0]) * reach + 0.08 * (abs(one.ell) + abs(value))
+        assert one.floor(center, radius) == pytest.approx(value - lost)
+
+
 def test_what_is_said_of_a_ball_is_below_what_any_sum_says_of_any_point_of_it():
     """In one dimension all is known exactly; what cancels is nothing but rounding."""
     tight = 0
@@ -124,9 +142,11 @@ def test_the_further_dual_point_is_one_and_says_no_more_than_it_may(kind, monkey
             values.append(model.c @ theta - 0.5 * C * total @ total)
         own = model.c @ pair.theta - 0.5 * C * pair.total @ pair.total
         assert own >= max(values) - 1e-9
-        before = dual.ell, dual.error
         with monkeypatch.context() as patch:  # what a corner's sums, and its own, may be off by
             patch.setattr(model, "corner", lambda margins, ask=corner: (ask(margins)[0], 0.25, 0.125))
             patch.setattr(model, "updated_sum", lambda *of, ask=summed: (*ask(*of)[:2], 0.0625))
+            patch.setattr(floors, "gamma", lambda depth: 1e-3 * depth)
             dual = nearer_pair(model, near, far, C)[1]
-        assert dual.ell == pytest.approx(before[0] - 0.25, abs=1e-9) and dual.error == 0.1875
+        terms = model.c * guess
+        lost = 1e-3 * model.size * np.abs(terms).sum() + 0.25
+        assert dual.ell == pytest.approx(terms.sum() - lost, abs=1e-9) and dual.error == 0.1875

@@ -144,26 +144,26 @@ def test_an_update_adds_its_error(coarse):
     assert updates == 5 and error == pytest.approx(drift_of(0.3 + added, 1.7), rel=1e-12)
 
 
-def pair_of(model, C, theta, total, product_error, spread):
-    """Return what a certificate says, a row at a time."""
+def pair_of(model, C, theta, total, product_error, spread, b=0.0, floor=0.0, shift=0.0, cost=0.0):
+    """Return what a certificate says, a row at a time; of an intercept ``b`` with its errors."""
     off = C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
     xi = ell = plain = slack = terms = 0.0
     for lo, hi, c, at, norm, own in zip(model.lo, model.hi, model.c, theta, model.norms, total, strict=True):
-        t, e = c - C * own, off * norm
+        t, e = c - C * own - b, off * norm + floor
         xi, ell, terms = xi + max(hi * t, lo * t), ell + c * at, terms + abs(at * own)
         plain += max((hi - at) * t, (lo - at) * t)
         slack += max((hi - at) * (t + e), (at - lo) * (e - t))
-    nonzero, rows = np.count_nonzero(theta), SCALE * (1024 + 16)
+    slope = model.bounds[kernels.SLOPE]
+    nonzero, rows = np.count_nonzero(theta), SCALE * (1024 + 16) + slope
     total_sq = max(theta @ total, 0.0)
     total_error = (spread * product_error + SCALE * (nonzero + 8) * terms) * (1.0 + SCALE * model.size)
-    most = model.bounds[kernels.ALL_NORMS]
-    moved = UNIT * C * spread
-    gap = (0.5 * moved**2 + C * slack * (1.0 + rows)) * OUTWARD
+    moved, slack = ((1 + model.mirrored) * UNIT + slope) * C * spread, (slack + cost) * (1.0 + rows) + 2.0 * slope * xi
+    gap = (0.5 * (moved + C * shift) ** 2 + C * slack) * OUTWARD
     gap += UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
     w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)
-    loss_error = rows * xi + off * most
+    loss_error = rows * xi + off * model.bounds[kernels.ALL_NORMS] + floor * model.bounds[kernels.ALL_ONES]
     return {
-        "C": C, "total_sq": total_sq, "inner": C * total_sq, "xi": xi, "ell": ell, "slack": slack * (1.0 + rows),
+        "C": C, "total_sq": total_sq, "inner": C * total_sq, "xi": xi, "ell": ell, "slack": slack,
         "error": loss_error + rows * (xi + 2.0 * model.bounds[kernels.ALL_KINKS]),
         "primal": 0.5 * C * C * total_sq + C * xi, "primal_error": (C * loss_error + 0.5 * w_sq_error) * OUTWARD,
         "gap": gap, "rounding": gap - C * plain, "total_error": total_error, "product_error": product_error,
@@ -187,6 +187,10 @@ def test_a_certificate_term_by_term(case, coarse):
         expected, point = pair_of(model, C, theta, total, product_error, spread)
         for name, value in expected.items():
             assert getattr(found, name) == pytest.approx(value, rel=1e-12, abs=1e-300), name
+        model.mirrored, model.bounds[kernels.SLOPE], more = True, 0.05, (0.21, 0.07, 0.03)
+        several = model._numbers(C, theta, total, 7, product_error, spread, C * total + 0.4, *more)
+        for name, value in pair_of(model, C, theta, total, product_error, spread, 0.4, *more)[0].items():
+            assert several[name] == pytest.approx(value, rel=1e-12, abs=1e-300), name
         assert (found.point.sqnorm, found.point.spread, found.point.error) == pytest.approx(point, rel=1e-12)
         np.testing.assert_allclose(found.point.vector, C * theta)
         np.testing.assert_allclose(found.point.products, C * total)
@@ -291,7 +295,7 @@ def test_products_of_a_start_add_the_errors_of_its_steps(share, fixed, turned, c
 def test_a_sharper_certificate_of_a_kernel_model(better, coarse, monkeypatch):
     rng = np.random.default_rng(3)
     model, Q, theta = problem()
-    pair = replace(model.certify(C, None, theta), gap=5.0)
+    pair, model.inexact, model.tail = replace(model.certify(C, None, theta), gap=5.0, shift=0.3), 0.02, rng.random(14)
     alpha, index = pair.point.vector, np.array([1, 4, 5, 11])
     margins, totals = rng.normal(size=(2, 2, 4)) * np.array([1.0, 1e-3])[:, None]
     seen = []
@@ -299,7 +303,7 @@ def test_a_sharper_certificate_of_a_kernel_model(better, coarse, monkeypatch):
     def matter(model, certificate, t, e, tol):
         assert tol == 1.0  # what a row may add to the primal value, not to the gap
         np.testing.assert_allclose(t, model.c - pair.point.products)
-        np.testing.assert_allclose(e, pair.point.error * model.norms)
+        np.testing.assert_allclose(e, pair.point.error * model.norms + model.tail)
         return index
 
     def precise_sums(target, weights):
@@ -315,13 +319,13 @@ def test_a_sharper_certificate_of_a_kernel_model(better, coarse, monkeypatch):
     monkeypatch.setattr(sharp, "with_terms", terms)
     monkeypatch.setattr(model.rows, "precise_sums", precise_sums)
     found = model.sharpened(pair, 1e-6)
-    t, e = model.c - pair.point.products, pair.point.error * model.norms
-    t[index] = model.c[index] - margins.sum(axis=0)
-    e[index] = 0.03 * pair.point.spread * OUTWARD * model.norms[index]
+    t, e = model.c - pair.point.products, pair.point.error * model.norms + model.tail
+    t[index] = model.c[index] - margins.sum(axis=0) + model.tail[index]
+    e[index] = 0.03 * pair.point.spread * OUTWARD * model.norms[index] + 4.0 * UNIT * model.tail[index]
     e[index] += np.abs(margins.sum(axis=0) - C * totals.sum(axis=0)) * OUTWARD
     size = np.abs(alpha) @ (np.abs(model.c) + np.abs(t))
     error = (np.abs(alpha) @ (e + 2.0 * UNIT * np.abs(t)) + SCALE * (14 + 16) * size) * OUTWARD
-    moved = UNIT * pair.point.spread * OUTWARD
+    moved = (UNIT + 0.02) * pair.point.spread * OUTWARD + C * 0.3
     ((now, off, square, apart),) = seen
     np.testing.assert_allclose(now, t, rtol=1e-12)
     np.testing.assert_allclose(off, e, rtol=1e-12)

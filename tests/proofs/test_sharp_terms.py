@@ -48,18 +48,21 @@ def with_rows(model, pair, tol, sum_error, distance):
     d, w, C = model.rows.d, pair.point.vector, pair.C
     size = float(np.linalg.norm(w)) * (1.0 + SCALE * (d + 8)) if w.any() else 0.0
     slope, floor = model.errors_of(pair)
+    kinks, rests = model.kinks_of(pair)
     exact = (4.0 * (SCALE * (d + 8)) ** 2 + model.rows.inexact) * size
     G = np.array([[float(v) for v in row] for row in Exact(model, C).G])
     slack = plain = xi = unsure = 0.0
     again = []
     for i in range(model.size):
-        lo, hi, theta, c, norm = (float(a[i]) for a in (model.lo, model.hi, pair.theta, model.c, model.norms))
+        lo, hi, theta, c, norm, rest = (
+            float(a[i]) for a in (model.lo, model.hi, pair.theta, kinks, model.norms, rests)
+        )
         t, e, steep = c - pair.point.products[i], slope * norm + floor, max(abs(lo), abs(hi))
         open_row = max((hi - theta) * (t + e), (theta - lo) * (e - t)) > 0.0
         loose = C * steep * e > 1e-3 * tol * max(pair.primal, 0.0) / model.size
         if open_row or (loose and (hi * (t + e) > 0.0 or lo * (t - e) > 0.0)):
             again.append(i)
-            t, e = c - float(G[i] @ w), exact * (norm + floor) + (d + 1) * 0.003
+            t, e = c - float(G[i] @ w) + rest, exact * (norm + floor) + (d + 1) * 0.003 + 4.0 * 0.004 * abs(rest)
         e += 2.0 * 0.004 * abs(t)
         slack += max((hi - theta) * (t + e), (theta - lo) * (e - t), 0.0)
         plain += max((hi - theta) * t, (lo - theta) * t, 0.0)
@@ -68,12 +71,12 @@ def with_rows(model, pair, tol, sum_error, distance):
             unsure += steep * e
     rows = SCALE * (model.size + 16)
     all_rows, inexact = 1.0 + SCALE * (model.size + 64), model.inexact
-    slack, unsure = (slack + 2.0 * inexact * xi) * (all_rows + inexact), unsure + (rows + inexact) * xi
+    slack, unsure = slack * (all_rows + inexact) + pair.cost + 2.0 * inexact * xi, unsure + (rows + inexact) * xi
     apart = w - C * pair.total
     if distance is None:
         distance = np.linalg.norm(apart) * (1.0 + SCALE * (d + 8)) + 2.0 * 0.004 * C * math.sqrt(pair.total_sq)
         distance += C * sum_error
-    distance += C * inexact * math.sqrt(pair.total_sq) * 1.25
+    distance += C * inexact * math.sqrt(pair.total_sq) * 1.25 + C * pair.shift
     gap = (0.5 * distance**2 + C * slack) * 1.25 + (
         0.07 * (1.0 + C) if slack > 0.0 or w.any() or pair.theta.any() else 0.0
     )
@@ -101,13 +104,14 @@ def test_a_sharper_certificate_term_by_term(kind, tol, coarse, monkeypatch):
     for seed in range(12):
         model, pair = problem(seed, kind)
         model.bounds[kernels.PRODUCT], model.bounds[kernels.TINY] = (0.02, 0.3)[seed % 2], 0.01
-        model.rows.inexact = 0.013
+        model.rows.inexact, model.inexact, model.tail = 0.013, 0.017, np.linspace(-0.2, 0.3, model.size)
+        pair = replace(pair, shift=0.11, cost=0.19)  # of a free intercept
         for distance in (None, 0.7):
             taken = []
             found = sharp._with_rows(model, pair, tol, 0.2, None if distance is None else Far(distance))
             expected, again = with_rows(model, pair, tol, 0.2, distance)
             numbers = found.primal, found.primal_error, found.gap, found.rounding
-            np.testing.assert_allclose(numbers, expected, rtol=1e-12)
+            np.testing.assert_allclose(numbers, expected, rtol=1e-11)
             assert np.concatenate(taken).tolist() == again if again else not taken
             formed.add(len(again) < model.size)
     assert True in formed or tol < 20.0
