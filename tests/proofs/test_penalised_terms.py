@@ -58,8 +58,12 @@ def test_the_gap_of_the_l1_model(scale, coarse):
     bounds = L1Rounding(samples, features)
     column, tail, all_terms = SCALE * (samples + 16), SCALE * (terms + 16), samples + features + 16
     assert (bounds.column, bounds.terms, bounds.root) == (column, all_terms, math.sqrt(samples))
-    slack = tail * (2.5 + 2.0 * math.sqrt(samples) * 1.4) + all_terms * math.sqrt(samples) * TINY
-    assert bounds.slack(terms, 2.5, -0.4) == pytest.approx(slack)
+    for length, root in ((None, math.sqrt(samples)), (9.0, 9.0), (4.0, 4.0)):
+        slack = tail * (2.5 + 2.0 * root * 1.4) + all_terms * max(root, math.sqrt(samples)) * TINY
+        weighted = L1Rounding(samples, features, length)
+        assert weighted.slack(terms, 2.5, -0.4) == pytest.approx(slack)
+        lost = 0.5 * penalised_rounding.WEIGHTS_ERROR + 2.0 * UNIT
+        assert weighted.inexact == pytest.approx(0.0 if length is None else lost)
     for pull, hoped in ((0.5, 0.97), (1.1, 0.8), (0.9, 1.0)):
         total, squares, balance, weight, reach = 11.0, 7.0, -0.2, 1.7, 2.5
         kink = weight - scale * pull / lam
@@ -165,34 +169,51 @@ def parts_of(b, c, alpha):
         sizes = math.sqrt(c.lag_sq) + abs(step) * math.sqrt(c.w_sq)
         unsure += ratio * (b.penalty * sizes**2 + c.floor * (1.0 + step**2))
     samples = (math.sqrt(c.apart_sq + b.lost_pairs) + 0.5 * c.t_error / b.smoothing) * c.t_error
-    samples = min(samples, b.root * c.t_error) / b.n
-    penalty = (math.sqrt(lag_sq) / math.sqrt(alpha) + 0.5 * c.u_error / alpha) * c.u_error
-    error = samples + penalty + unsure + b.total * (c.loss_slack + UNIT * c.loss) + c.cost
+    samples = min(samples, b.steep * c.t_error) / b.n
+    penalty = (math.sqrt(lag_sq) / math.sqrt(alpha) + 0.5 * c.u_error / alpha) * c.u_error if alpha else c.u_error
+    error = samples + penalty + unsure + b.total * (c.loss_slack + UNIT * c.loss) + c.cost + b.of_weights(c, alpha)
     return c.loss_slack + c.kink, lag_sq, error
 
 
 @pytest.mark.parametrize("classes", [1, 3])
-def test_the_gap_of_a_sparse_model(classes, coarse):
-    b = SparseRounding(views(), classes, 6 if classes == 1 else 12, 0.5)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gap_of_a_sparse_model(classes, weighted, coarse):
+    weights, pairs = np.arange(1.0, 7.0), 6 if classes == 1 else 12
+    given = {"weights": weights, "unit": 0.8, "inexact": 0.02, "kinks_sq": 9.0, "width": 2.0} if weighted else {}
+    b = SparseRounding(views(), classes, pairs, 0.5, **given)
+    if weighted:
+        root = math.sqrt(pairs * 0.8) * (1.0 + b.total)
+        size = b.upper_norms(weights @ views().row_sqnorms, 11) * math.sqrt(classes) / 6
+        expected = root, math.sqrt(6.0) * OUTWARD, 3.0 * (1.0 + 2.0 * b.total), 2.0 * root, size
+        assert (b.root, b.peak, b.kinks, b.steep, b.size) == pytest.approx(expected)
     for c in (certificate(), certificate(t_error=40.0), certificate(lag_w=-9.0, w_sq=0.01)):
         for alpha in (0.7, 0.5, 1.3):
             assert b.parts(c, alpha) == pytest.approx(parts_of(b, c, alpha))
     free = {"intercept": -0.8, "off": 0.05, "shift": 0.03, "cost": 0.02}  # what an intercept adds
-    for reach, active, more in ((0.2, 9.0, {}), (60.0, 0.0, {}), (0.2, 9.0, free)):
+    for reach, active, most, more in (
+        (0.2, 9.0, 0.0, {}), (60.0, 0.0, 0.0, {}), (0.2, 9.0, 0.0, free), (0.2, 0.0, 0.0, {"alpha": 0.0}),
+        (0.2, 0.0, 0.26, free | {"alpha": 0.0}), (0.2, 0.0, 0.28, free | {"alpha": 0.0}), (0.2, 9.0, 9.0, free),
+    ):  # fmt: skip
         c = certificate(**more)
-        b.finish(c, reach, active)
-        theta, best = math.sqrt(2.9), math.sqrt(2.9) + math.sqrt(0.4)
-        T = b.row * (b.spread * (6 * reach + abs(c.intercept) * b.root) + 4.0 * b.root)
-        own = 2.0 * 0.3 * math.sqrt(active) + math.sqrt(0.7) * (math.sqrt(0.05) + 2.0 * math.sqrt(1.3))
+        b.finish(c, reach, active, most)
+        theta, best, wide = math.sqrt(2.9), math.sqrt(2.9) + math.sqrt(0.4), reach + abs(c.intercept) * b.root / 6
+        T = b.row * (b.spread * 6 * wide * b.peak + 4.0 * b.kinks)
+        own = 2.0 * 0.3 * math.sqrt(active) + math.sqrt(c.alpha) * (math.sqrt(0.05) + 2.0 * math.sqrt(1.3))
         U = b.column * theta * b.size + 4.0 * UNIT * own + b.lost_sums + c.shift
+        if not c.alpha:
+            U = b.column * b.spread * b.peak * theta * wide + (8.0 * (UNIT * 0.3 + TINY) + c.shift) * 2.1
         assert c.cost == pytest.approx(more.get("cost", 0.0) + c.off * T / 6)
-        penalty, floor = 0.5 * 1.3 + 0.3 * 2.1, b.floor(2.1, math.sqrt(0.7) * math.sqrt(0.05))
+        penalty, floor = 0.5 * 1.3 + 0.3 * 2.1, b.floor(2.1, math.sqrt(c.alpha) * math.sqrt(0.05))
         off = min((best + 0.5 * T / 0.5) * T, b.root * T) / 6
-        error = OUTWARD * (off + b.total * 2.0 + b.penalty * penalty + floor)
+        error = OUTWARD * (off + (b.total + b.inexact) * 2.0 + b.penalty * penalty + floor)
         assert (c.t_error, c.u_error, c.primal, c.floor) == pytest.approx((T, U, 2.0 + penalty, floor))
-        rest, lag_sq, rounding = parts_of(b, c, 0.7)
-        assert c.primal_error == pytest.approx(error) and c.rounding == pytest.approx(rounding)
-        assert c.gap == pytest.approx(OUTWARD * (rest + 0.5 * lag_sq + rounding))
+        rest, lag_sq, rounding = parts_of(b, c, c.alpha)
+        gap, part = OUTWARD * (rest + 0.5 * lag_sq + rounding), 1.0
+        if most + c.shift > 0.3 and not c.alpha:  # the dual point is too large for the penalty, and is made smaller
+            part = 0.3 / (most + c.shift) / OUTWARD
+            scaled = OUTWARD * (part * gap + OUTWARD * (1.0 - part) * (c.primal + error))
+            gap, rounding = scaled, rounding + max(scaled - gap, 0.0)
+        assert (c.primal_error, c.rounding, c.gap, c.part) == pytest.approx((error, rounding, gap, part))
     for bad in (math.inf, math.nan):
         c = certificate(kink=bad)
         b.finish(c, 0.2, 9.0)
