@@ -60,7 +60,6 @@ class Centred:
 
     def __init__(self, source):
         self.source, self.n, self.d = source, source.n, source.d
-        self.centres = np.zeros(source.d + 1)
 
     def passed(self, indices: bool):
         """Yield all blocks; those of the second pass beside the centres."""

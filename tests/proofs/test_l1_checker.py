@@ -68,6 +68,8 @@ def test_what_an_entry_may_be_off_by_counts_in_full(against, monkeypatch):
     centred = Centred(data)
     assert sum(block.labels.size for block in centred.passed(indices=True)) == N
     center = centred.centres[0]
+    for block in centred.passed(indices=False):  # of a value that may be twice the centre, and as much again
+        np.testing.assert_array_equal(block.unknown, 4.0 * ENTRY * np.abs(centred.centres))
     entry = {
         "step": 0, "index": np.array([0]), "values": np.array([WEIGHT]), "lambda": 1e-3, "b": -center * WEIGHT,
     }  # fmt: skip

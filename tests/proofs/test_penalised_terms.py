@@ -512,35 +512,43 @@ def test_a_lens_that_is_hardly_more_than_a_point_keeps_what_rounding_may_be():
     assert found == pytest.approx(math.sqrt(2.0**-49 + 8.0 * 2.0**-53 * (square + square + 4.0)), rel=1e-6)
 
 
-@pytest.mark.parametrize("classes", [1, 3])
-def test_margins_over_a_ball(classes):
+@pytest.mark.parametrize(
+    ("classes", "low", "free"),
+    [(1, 0.0, None), (3, 0.0, None), (1, -0.7, None), (1, 0.0, (0.3, 0.6)), (1, -2.0, (-9, 1))],
+)
+def test_margins_over_a_ball(classes, low, free):
     rng = np.random.default_rng(1)
     n = 5
     labels = np.array([1, -1, 1, -1, 1]) if classes == 1 else np.array([0, 1, 2, 0, 1])
     scores, part = rng.normal(size=classes * n), rng.normal(size=classes * n)
-    row_sq = rng.random(n)
+    row_sq, kinks = rng.random(n), rng.uniform(-1.0, 1.5, n)
     row_norm = np.sqrt(row_sq)
     scale, radius, extent, gamma = 1.3, 0.4, 2.5, 0.5
     slacks = (0.01, 9.0, 0.02, 9.0, 0.003, 9.0)
     status, found, number = np.zeros(classes * n, dtype=np.int8), np.full(classes * n, -1), 0
     expected = np.zeros(classes * n)
-    samples = Samples(labels, np.ones(n), n, classes, gamma, np.ones(n), 0.0, 1.0)
+    samples = Samples(labels, np.ones(n), n, classes, gamma, kinks, low, 1.0)
     ball, rows = (scale, radius, extent), (part, row_sq, row_norm)
+    base, level = free or (0.0, 0.0)
     for c in range(classes):
         lower, upper = np.empty(n), np.empty(n)
-        kernels.margin_bounds(scores, samples, c, ball, rows, slacks, None, lower, upper)
+        kernels.margin_bounds(scores, samples, c, ball, rows, slacks, free, lower, upper)
         for i in range(n):
             own, t = labels[i] * n + i, c * n + i
             if classes == 1:
-                center, square = scale * labels[i] * scores[i], max(part[i], 0.0) + 0.02 * row_sq[i] + 0.003
-                reach = radius * math.sqrt(square) + 0.01 * (row_norm[i] * extent + 1.0)
+                center, square = scale * labels[i] * scores[i], max(part[i] + base, 0.0) + 0.02 * row_sq[i] + 0.003
+                size = abs(kinks[i]) + scale * level + (gamma * max(1.0, -low) if low else 0.0)
+                reach = radius * math.sqrt(square) + 0.01 * (row_norm[i] * extent + size)
             else:
                 center = scale * (scores[own] - scores[t])
                 square = max(part[own], 0.0) + max(part[t], 0.0) + 2.0 * (0.02 * row_sq[i] + 0.003)
                 reach = radius * math.sqrt(square) + 0.01 * (2.0 * row_norm[i] * extent + 1.0)
             assert (lower[i], upper[i]) == pytest.approx((center - reach, center + reach))
-            expected[t] = -1 if center - reach > 1.0 else 1 if center + reach < 1.0 - gamma else 0
+            above, below = center - reach > kinks[i] - gamma * low, center + reach < kinks[i] - gamma
+            expected[t] = -1 if above else 1 if below else 0
             number += expected[t] != 0
+    if free is not None:  # what an intercept may add to these stands in kernels/problem/sparse_intercept.py
+        return
     assert 0 < number < classes * n
     args = scores, samples, ball, rows, slacks, None, status, found
     assert kernels.decide_samples(*args) == number

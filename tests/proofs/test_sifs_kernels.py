@@ -118,9 +118,9 @@ def test_balls_within_the_plane_of_the_signed_sum():
         assert sifs.in_plane(0.0, 9.0, first, second, apart, 1.0, 0.8, 0.7, 1.5, slacks) == (1.0, 0.8, 0.7, 1.5, slacks)
 
 
-def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, triggers=12):
+def scratch(X, given, ref, slacks, what, paper, beta, fixed, free, triggers=12):
     """Return status, keep and record: SIFS with everything summed anew at each triggering."""
-    samples, features, features_first = what
+    (labels, weights, _, classes, _, kinks, low, high), (samples, features, features_first) = given, what
     w, theta, u, ones = ref["w"], ref["theta"], ref["u"], ref["ones"]
     status, keep = fixed.copy(), np.ones(classes * D, dtype=int)
     real = np.ones((classes, N), dtype=bool)
@@ -135,45 +135,55 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
             radius = math.sqrt(max(gone, 0.0))
             scores = ((w * keep).reshape(classes, D) @ X.T).ravel()
             ball = ref["scale"], radius, ref["scale"] * ref["w_norm"] + radius
+            part = (kept @ (X * (X - ref["twice"])).T).ravel()
+            beside = (0.25 * (keep @ ref["twice"] ** 2), ref["level"]) if free else None
             found = sifs.decide_samples(
-                scores, sifs.Samples(labels, np.ones(N), N, classes, gamma, np.ones(N), 0.0, 1.0), ball,
-                ((kept @ (X**2).T).ravel(), row_sq, np.sqrt(row_sq)), slacks, None, status,
+                scores, given, ball, (part, row_sq, np.sqrt(row_sq)), slacks, beside, status,
                 np.empty(classes * N, dtype=int),
             )  # fmt: skip
             record.append([found, -1])
         else:
             decided = (status != 0) & real.ravel()
-            value = (status > 0).astype(float)
-            e1 = np.where(decided, value - ref["kink_part"] - ref["theta_part"] * theta, 0.0)
+            value, every = np.where(status > 0, high, low), np.tile(weights, classes)
+            e1 = np.where(decided, value - ref["kink_part"] * np.tile(kinks, classes) - ref["theta_part"] * theta, 0.0)
             e2 = np.where(decided, value - theta, 0.0)
             squares = [ref["first_sq"], ref["second_sq"], ref["between_sq"]]
             if decided.any():
                 grown = [slacks[5] * s + 8.0 * sifs.UNIT * ref["theta_norm"] * math.sqrt(s) for s in squares]
-                lost = e1 @ e1, e2 @ e2, (e1 - e2) @ (e1 - e2)
+                lost = every @ e1**2, every @ e2**2, every @ (e1 - e2) ** 2
                 squares = [
                     max(s + sign * g - x, 0.0) for s, g, x, sign in zip(squares, grown, lost, (1, 1, -1), strict=True)
                 ]
-            moves = [pull(X, labels, classes, (e / N).reshape(classes, N)).ravel() for e in (e1, e2)]
+            moves = [pull(X, labels, classes, (every * e / N).reshape(classes, N)).ravel() for e in (e1, e2)]
             left = (real & (status.reshape(classes, N) == 0)).astype(float)
             part = np.zeros((classes, D))
             for c, i in zip(*np.nonzero(left), strict=True):
-                part[c] += X[i] ** 2
+                part[c] += weights[i] * X[i] ** 2
                 if classes > 1:
-                    part[labels[i]] += X[i] ** 2
-            part, found = part.ravel(), 0
+                    part[labels[i]] += weights[i] * X[i] ** 2
+            part, found, size, bounds = part.ravel(), 0, ref["theta_norm"], slacks
             reach = math.sqrt(ref["second_sq"]) * (1.0 + slacks[1]) + slacks[1] * ref["theta_norm"]
             if not decided.any() and reach <= ref["room"]:
                 stay = [f for f in ref["formed"] if keep[f]]
                 if 2.0 * ref["costs"][stay].sum() < ref["costs"][keep != 0].sum():
                     found = np.count_nonzero(keep) - len(stay)
                     keep[:], keep[stay] = 0, 1
+            if free:  # within the plane of the signed sum
+                rest, whole = weights[status == 0].sum(), weights @ np.maximum(1.0, np.abs(kinks))
+                centres = ref["kink_part"] * kinks + ref["theta_part"] * theta + e1, theta + e2
+                sigmas, mean = [(labels * weights) @ at for at in centres], (weights * (status == 0)) @ X
+                mean = mean / rest if rest else mean
+                part = np.maximum(part - rest * mean**2, 0.0)
+                moves = [move - sigma * mean / N for move, sigma in zip(moves, sigmas, strict=True)]
+                apart = 8.0 * sifs.UNIT * (N + 32) * whole * (abs(ref["kink_part"]) + ref["theta_part"] + 1.0)
+                *squares, size, bounds = sifs.in_plane(rest, whole, *sigmas, apart, *squares, size, slacks)
             for f in np.flatnonzero(keep & ~active):
-                norm = math.sqrt(part[f] + slacks[3] * ref["col_sq"][f] + slacks[4]) / N
-                limit = beta - slacks[1] * (ref["col_norm"][f] * ref["theta_norm"] + beta)
+                norm = math.sqrt(part[f] + bounds[3] * ref["col_sq"][f] + bounds[4]) / N
+                limit = beta - bounds[1] * (ref["col_norm"][f] * size + beta)
                 v1, v2 = ref["kink_part"] * ones[f] + ref["theta_part"] * u[f] + moves[0][f], u[f] + moves[1][f]
                 top, least = most_over(v1, v2, norm, squares[2], *squares[:2], paper)
-                active[f] = least > 2.0 * beta - limit and top > limit
-                if top <= limit:
+                active[f] = least > 2.0 * beta - limit
+                if top <= limit and not active[f]:
                     keep[f] = 0
                     found += 1
             record.append([-1, found])
@@ -183,7 +193,7 @@ def scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed, tr
     return status, keep, record
 
 
-def reference(rng, X, labels, classes, tight):
+def reference(rng, X, labels, classes, weights, tight):
     """Return the numbers of a reference from which something is decided, round after round."""
     pairs = N if classes == 1 else N * (classes - 1)
     theta = rng.choice([0.0, 1.0, 0.5, 0.9], classes * N)
@@ -195,10 +205,10 @@ def reference(rng, X, labels, classes, tight):
     for c in range(classes):
         for i in range(N):
             if classes == 1:
-                col_sq[c] += X[i] ** 2
+                col_sq[c] += weights[i] * X[i] ** 2
             elif c != labels[i]:
-                col_sq[c] += X[i] ** 2
-                col_sq[labels[i]] += X[i] ** 2
+                col_sq[c] += weights[i] * X[i] ** 2
+                col_sq[labels[i]] += weights[i] * X[i] ** 2
     return {
         "w": w, "theta": theta, "u": pull(X, labels, classes, theta.reshape(classes, N)).ravel() / N,
         "ones": pull(X, labels, classes, ones.reshape(classes, N)).ravel() / N, "scale": 1.1,
@@ -221,7 +231,11 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         classes = 1 + 2 * (k % 2)
         X = rng.normal(size=(N, D)) * (1.0 if dense else rng.random((N, D)) < 0.6)
         labels = rng.choice([-1, 1], N) if classes == 1 else np.arange(N) % 3
-        ref = reference(rng, X, labels, classes, float(10.0 ** rng.uniform(-2.0, 0.3)))
+        free, weights, kinks, low = classes == 1 and k % 3 == 1, np.ones(N), np.ones(N), -1.0 * (k % 6 > 3)
+        if k % 3:
+            weights, kinks = rng.uniform(0.3, 2.0, (2, N))
+        ref = reference(rng, X, labels, classes, weights, float(10.0 ** rng.uniform(-2.0, 0.3)))
+        ref["twice"], ref["level"] = 0.5 * rng.normal(size=D) * free, 0.3 * free
         paper = k % 5 < 4
         rows, columns = lines(X), lines(X.T)
         counts = np.diff(columns[2])
@@ -251,20 +265,20 @@ def test_all_triggerings_from_scratch(dense, what, unit, monkeypatch):
         fixed = status.copy()
         constants = sifs.Constants(
             columns, rows, np.zeros(classes * D, dtype=np.int8), ref["ones"], row_sq, np.sqrt(row_sq), ref["col_sq"],
-            ref["col_norm"], np.zeros(D), columns[2], rows[2],
+            ref["col_norm"], ref["twice"], columns[2], rows[2],
         )  # fmt: skip
         pair = sifs.Reference(
             scores, ref["w"], ref["theta"], psi.ravel(), ref["u"].copy(), np.zeros(classes * D), ref["formed"],
-            ref["room"], 0.0, ref["w_norm"],
+            ref["room"], ref["level"], ref["w_norm"],
         )  # fmt: skip
         regions = sifs.Regions(*(ref[name] for name in sifs.Regions._fields[:8]), paper=paper)
         known = sifs.Found(
-            status, keep, np.tile(row_sq, classes), ref["col_sq"].copy(), np.zeros(0), np.zeros_like(keep),
-            np.zeros(classes * N),
+            status, keep, np.tile((X * (X - ref["twice"])).sum(axis=1), classes), ref["col_sq"].copy(),
+            weights @ X if free else np.zeros(0), np.zeros_like(keep), np.zeros(classes * N),
         )  # fmt: skip
-        samples = Samples(labels, np.ones(N), N, classes, gamma, np.ones(N), 0.0, 1.0)
-        touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record, None)
-        expected = scratch(X, labels, classes, ref, slacks, what, paper, beta, gamma, fixed)
+        samples, planes = Samples(labels, weights, N, classes, gamma, kinks, low, 1.0), np.empty(4) if free else None
+        touched, used = sifs.sifs(constants, samples, beta, pair, regions, what, slacks, known, record, planes)
+        expected = scratch(X, samples, ref, slacks, what, paper, beta, fixed, free)
         np.testing.assert_array_equal(status, expected[0], err_msg=str(k))
         np.testing.assert_array_equal(keep, expected[1])
         assert record[:used].tolist() == expected[2] and np.all(record[used:] == -1)
