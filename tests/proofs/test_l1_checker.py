@@ -94,3 +94,25 @@ def test_what_an_entry_may_be_off_by_counts_in_full(against, monkeypatch):
     }[against]
     assert np.count_nonzero(alpha) == N - 2
     assert F(most) - F(4.0 * ENTRY * abs(center) * own) < truth <= F(most)
+
+
+def test_columns_have_a_centre_where_differences_from_it_are_doubles():
+    """That is where all rows have a value, and none is more than twice another of its sign."""
+    columns = np.array([
+        [1.0, 1.5, 2.0, 1.7], [1.0, 1.5, 2.0 + UNIT * 4, 1.7], [-0.5, -0.3, -0.25, -0.4], [-0.5, -0.3, -0.2, -0.4],
+        [-1.0, 1.2, 1.5, 1.3], [0.0, 1.0, 1.0, 1.0], [1.2, 1.3, 1.5, np.nan], [1.0, 1.0, 1.0, 1.0],
+    ])  # fmt: skip
+    full = [True, False, True, False, False, False, False, False]  # the last one is that of the bias
+
+    def passed(indices):
+        for part in (columns[:, :1], columns[:, 1:]):
+            where, rows = np.nonzero(~np.isnan(part))
+            yield SimpleNamespace(columns=where, rows=rows, values=part[where, rows], tails=None)
+
+    centred = Centred(SimpleNamespace(n=4, d=7, passed=passed))
+    assert len(list(centred.passed(indices=True))) == 2
+    np.testing.assert_array_equal(centred.centres != 0.0, full)
+    np.testing.assert_allclose(centred.centres[full], columns[full].mean(axis=1))
+    for plain, block in zip(passed(False), centred.passed(indices=False), strict=True):
+        for x, j, left in zip(plain.values, block.columns, block.values, strict=True):
+            assert F(left) == F(x) - F(centred.centres[j])

@@ -28,8 +28,8 @@ def share(x, v, lo, hi, curve, kink) -> F:
     return penalty(x, curve, kink) + conjugate(v, lo, hi, curve, kink) - x * v
 
 
-def one_row(t, off, theta, weight, hi, curve):
-    return row_shares(*(np.array([value]) for value in (t, off, theta, weight)), 0.0, hi, curve)[:, 0]
+def one_row(t, off, theta, weight, lo, hi, curve):
+    return row_shares(*(np.array([value]) for value in (t, off, theta, weight)), lo, hi, curve)[:, 0]
 
 
 def one_column(w, u, off, curve, kink):
@@ -37,30 +37,30 @@ def one_column(w, u, off, curve, kink):
     return column_shares(w, u, np.zeros(1, dtype=np.int8), off, curve, kink)[:, 0]
 
 
-@pytest.mark.parametrize("hi", [1.0, inf])
-def test_a_row_has_its_share_and_the_larger_one_of_both_ends(hi):
+@pytest.mark.parametrize(("lo", "hi"), [(0.0, 1.0), (0.0, inf), (-2.0, 1.0)])
+def test_a_row_has_its_share_and_the_larger_one_of_both_ends(lo, hi):
     rng, tight = np.random.default_rng(int(hi == inf)), 0
     for _ in range(wide(250, 600)):
         curve = 1.0 if hi == inf else float(rng.choice([0.5, 1e-3, 2.0**-30]))
         scale = float(10.0 ** rng.integers(-9, 10))
         t = float(rng.choice([0.0, curve, curve * scale, -scale, rng.normal() * scale, rng.normal() * curve]))
         off = float(rng.choice([0.0, 1e-12, 0.1, 3.0])) * abs(t)
-        best = min(max(t / curve, 0.0), hi)
-        theta = float(rng.choice([0.0, best, min(best * (1.0 + 2.0**-50), hi), rng.uniform() * min(hi, scale)]))
+        best = min(max(t / curve, lo), hi)
+        theta = float(rng.choice([0.0, best, best * (1.0 + 2.0**-50), rng.uniform(lo, 1.0) * scale]).clip(lo, hi))
         weight = float(rng.choice([0.0, 1.0, rng.uniform(0.3, 3.0)]))
-        own = 4.0 * 2.0**-53 * (abs(t) + curve * theta)  # for the rounding of a share's terms
-        loss, loss_off, plain, more = one_row(t, off, theta, weight, hi, curve)
+        own = 4.0 * 2.0**-53 * (abs(t) + curve * abs(theta))  # for the rounding of a share's terms
+        loss, loss_off, plain, more = one_row(t, off, theta, weight, lo, hi, curve)
 
         def at(away, theta=theta, t=t, weight=weight, curve=curve):
-            return F(weight) * share(theta, F(t) + away, 0.0, hi, curve, 0.0)
+            return F(weight) * share(theta, F(t) + away, lo, hi, curve, 0.0)
 
         ends = [at(way * (F(off) + 3 * F(own))) * (1 + F(10) ** -15) for way in (-1, 1)]
         assert 0.0 <= plain <= max(at(-2 * F(own)), at(2 * F(own))) * (1 + F(10) ** -15)
         assert max(at(way * F(off)) for way in (-1, 0, 1)) <= (F(plain) + F(more)) * (1 + F(10) ** -15) <= max(ends)
-        value = F(weight) * conjugate(F(t), 0.0, hi, F(curve), F(0))
+        value = F(weight) * conjugate(F(t), lo, hi, F(curve), F(0))
         assert abs(F(loss) - value) <= F(10) ** -15 * value
         for way in (-1, 1):
-            there = F(weight) * conjugate(F(t) + way * F(off), 0.0, hi, F(curve), F(0))
+            there = F(weight) * conjugate(F(t) + way * F(off), lo, hi, F(curve), F(0))
             assert abs(there - value) <= F(loss_off) * (1 + F(10) ** -15)
         tight += more > 0.0
     assert tight > wide(40, 100)
@@ -112,7 +112,7 @@ def test_every_kind_of_row_has_its_share():
 def test_what_is_no_number_gives_none():
     for value in (nan, inf):
         for t, off in ((value, 0.0), (0.5, value)):
-            assert not np.isfinite(sum(one_row(t, off, 0.25, 1.0, 1.0, 0.5)[2:]))
+            assert not np.isfinite(sum(one_row(t, off, 0.25, 1.0, 0.0, 1.0, 0.5)[2:]))
         for curve in (0.0, 0.5):
             for u, off in ((value, 0.0), (0.1, value)):
                 assert not np.isfinite(sum(one_column(1.0, u, off, curve, 0.3)))
