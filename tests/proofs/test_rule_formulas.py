@@ -13,7 +13,8 @@ from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.box_types import Screened
 from screenpath.problem.grid import log_grid
-from screenpath.regions.geometry import OUTWARD, ROUNDING, Ball, KernelPoint, Point
+from screenpath.regions.geometry import OUTWARD, ROUNDING, Ball, Dome, KernelPoint, Point
+from screenpath.regions.lever import LeverRange
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule, pathwise
 from screenpath.screen.box import ESSNSV, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
@@ -250,7 +251,8 @@ def pathwise_rule(form, grid=(1.0, 1.2, 1.5, 2.0, 3.0), chunk=2, seed=0):
 
 
 def test_a_chunk_is_served_for_the_parameters_it_holds(monkeypatch):
-    seen = []
+    seen, ticks = [], iter(np.arange(6) / 2)
+    monkeypatch.setattr(pathwise, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     monkeypatch.setattr(pathwise, "feasible_dome", lambda ref, ball, served, enhanced: seen.append(list(served)))
     model, screening, start, far = pathwise_rule("C")
     model.screen = lambda region: Screened(np.full(30, seen.pop()[0] > 1.0, dtype=np.int8), 0, 0)
@@ -259,11 +261,25 @@ def test_a_chunk_is_served_for_the_parameters_it_holds(monkeypatch):
     # The first point has a rule of its own; then 1.2 and 1.5 share one, 2 and 3 the next.
     assert [int(one.status[0]) for one in decided] == [0, 1, 1, 1, 1] and screening.left == 0
     assert [(one.n_R, one.n_L) for one in decided] == [(0, 0)] + [(0, 30)] * 4
+    assert screening.search_s == 1.0  # two searches
     screening.before(model, start, 1.2)  # a new chunk begins
     screening.begin(np.array([1.0, 1.2]), far, resumed=True)
     assert screening.left == 1  # goes on within the chunk
     screening.begin(np.array([1.0, 1.2]), far, resumed=False)
     assert screening.left == 0 and screening.floor == -np.inf
+
+
+def test_levers_of_a_chunk_hold_from_its_first_parameter_to_its_last():
+    _, screening, start, far = pathwise_rule("C")
+    asked, by = [], {Dome: [1, 0, 0, -1], LeverRange: [0, 1, 0, -1]}
+    region = Dome(start.point, 1.0, start.point, 0.0)
+    model = SimpleNamespace(screen=lambda given: asked.append(given) or Screened.of(np.array(by[type(given)], np.int8)))
+    for intercept, expected in ((None, [1, 0, 0, -1]), (0.3, [1, 1, 0, -1])):
+        pair = SimpleNamespace(intercept=intercept)
+        assert screening._chunk(model, pair, region, np.array([1.5, 1.0, 2.0])).tolist() == expected
+    assert asked == [region, region, LeverRange(pair, 1.0, 2.0)]
+    screening.again, pair.C = lambda *given: given, 2.0  # a rule for points without an intercept says nothing of it
+    assert screening._safe(model, pair) == (model, pair, 2.0)
 
 
 @pytest.mark.parametrize("form", ["C", "s"])

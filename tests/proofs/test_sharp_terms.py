@@ -222,3 +222,21 @@ def test_neighbours_are_tried_until_one_is_good_enough(monkeypatch):
         np.testing.assert_array_equal(tried[3 + k][0], pair.point.vector * (1.0 + ulps * 2.0**-52))
     _, _, tried = scripted(monkeypatch, [6.0, 5.5, 4.0, 3.0, 4.5, 3.5, 6.0], finite=False)
     assert len(tried) == 6  # the dual's own point is not finite
+
+
+def test_a_kernel_certificate_is_sharpened_as_far_as_it_needs_to_be(monkeypatch):
+    """Pairs of gap and primal error; a tenth is good enough of either."""
+    model, pair = problem(n=4)
+    for given, found, asked, result in (
+        ((5.0, 0.0), [(4.0, 0.0)], [1.0], 1), ((5.0, 0.0), [(5.0, 0.0)], [1.0], 0),
+        ((0.05, 0.9), [(0.06, 0.0)], [1.0], 1),  # the gap is no smaller, and proves what the other does not
+        ((0.05, 0.05), [(0.05, 0.05)], [None], 0), ((0.05, 0.2), [(0.05, 0.05)], [None], 1),
+        ((0.05, 0.2), [(0.05, 0.15), (0.05, 0.05)], [None, 0.1], 2), ((0.05, 0.2), [(0.05, 0.3)] * 2, [None, 0.1], 0),
+        ((0.05, 0.2), [(0.05, 0.15), (0.2, 0.01)], [None, 0.1], 1),
+    ):  # fmt: skip
+        pairs = [replace(pair, primal=1.0, gap=gap, primal_error=error) for gap, error in (given, *found)]
+        targets, left = [], iter(pairs[1:])
+        monkeypatch.setattr(
+            sharp, "_kernel_formed", lambda *of, targets=targets, left=left: targets.append(of[2]) or next(left)
+        )
+        assert sharp.kernel_sharpened(model, pairs[0], 0.1) is pairs[result] and targets == asked

@@ -50,6 +50,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ("screenpath/screen/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
         "saves the work of a bound that is above -inf in any case; what is no number is not certified"
     ),
+    (
+        "screenpath/screen/pathwise.py",
+        "nearer_pair",
+        "own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)",
+        "C * reference.C",
+    ): "where a point to begin with is looked for: what comes of it is certified",
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
     (EXACT, "ColumnSums.add", GRID, "0.5"): ROOM,
     (EXACT, "ColumnSums.add", GRID, "exponent - 1"): ROOM,
