@@ -342,3 +342,25 @@ def test_a_sharper_certificate_of_a_kernel_model(better, coarse, monkeypatch):
     margins[0] = -1e3 * np.sign(alpha[index])
     model.sharpened(pair, 1e-6)
     assert seen[-1][2][0] == 0.0
+
+
+def test_a_pair_is_kept_at_another_parameter(coarse, monkeypatch):
+    """Where w is constant, theta falls as C grows; the guesses of the next steps know what that adds to the errors."""
+    model, Q, theta = problem()
+    reference, at = replace(model.certify(C, None, theta), rough=np.full(14, 0.3), updates=3), 1.6 * C
+    for name, ratio in ((kernel.ends.CONSTANT, 1.0 / 1.6), ("closed", 1.0)):
+        monkeypatch.setattr(kernel.ends, "known", lambda *given, name=name: name)
+        monkeypatch.setattr(model, "certify", lambda *given: (*given, *model._start))
+        told, named = model.held(reference, at)
+        drifted = drift_of(ratio * reference.product_error, spread_of(model, ratio * theta))
+        error, rough = (drifted, 0.3 * ratio * OUTWARD) if ratio < 1.0 else (reference.product_error, 0.3)
+        np.testing.assert_allclose(told[2], ratio * theta, rtol=1e-12)
+        np.testing.assert_allclose(told[5].total, Q @ (ratio * theta))
+        assert (told[:2], told[3:5], told[5].updates, named) == ((at, None), (reference, reference), 3, name)
+        assert (told[5].error, told[5].rough[0]) == pytest.approx((error, rough), rel=1e-12)
+    for rounding, gaps, hasty in ((0.5, [0.9], [1]), (0.5, [1.0, 0.3], [1, 0]), (1.0, [1.0], [0]), (0.5, [None], [1])):
+        found, seen = [gap and SimpleNamespace(gap=gap) for gap in gaps], []
+        left = iter(found)
+        monkeypatch.setattr(kernel.ends, "refined", lambda *of, s=seen, f=left: s.append(model.rows.hasty) or next(f))
+        assert model.polished(replace(reference, rounding=rounding), at, 1.0) is found[-1]
+        assert seen == hasty and not model.rows.hasty
