@@ -100,6 +100,18 @@ def test_a_sum_is_updated_so_often_and_then_formed_anew():
         assert model.certify(1.0, None, other, start).updates == updates
 
 
+def test_a_corner_is_that_of_the_margins_with_the_intercept():
+    rng = np.random.default_rng(6)
+    X, y, w, b = rng.normal(size=(30, 3)), np.where(np.arange(30) % 3, 1.0, -1.0), rng.normal(size=3), 0.7
+    model = SVM.model(MemoryRows(X), y, rng.uniform(0.5, 2.0, 30))
+    margins, known = model.cornered(w, b)
+    np.testing.assert_allclose(margins, y * (X @ w))
+    np.testing.assert_array_equal(known.theta, np.where(y * (X @ w + b) < 1.0, model.hi, 0.0))
+    np.testing.assert_array_equal(model.corner(margins)[0], np.where(margins < 1.0, model.hi, 0.0))
+    np.testing.assert_allclose(known.total, (y * known.theta) @ X)
+    assert known[2:] == (0, kernels.sum_error(float(np.count_nonzero(known.theta)), model.bounds))
+
+
 def test_an_error_of_a_sum_is_at_most_that_of_all_updates():
     model = quantile()
     error = kernels.sum_error(40.0, model.bounds)
@@ -157,6 +169,9 @@ def test_a_start_beyond_the_closed_form_is_its_end():
         np.testing.assert_allclose(start.point.products, model.margins(at * total), rtol=1e-12)
         assert model.exact_until(start, at) and model.exact_until(start, 0.5 * at)
         assert not model.exact_until(start, at * 1.001)
+    held = model.held(model.start(0.25 * limit), 0.5 * limit)[0]
+    np.testing.assert_allclose(held.point.vector, 0.5 * limit * total)
+    model._closed = None
     model.range_of = lambda slope: 0.0  # no such parameter
     assert model.start(3.0).C == 3.0
     np.testing.assert_allclose(model.start(3.0).point.vector, 3.0 * total)
@@ -202,6 +217,14 @@ def test_a_reduced_problem_starts_where_its_reference_is_taken():
                                ("start_alpha", C * theta), ("start_margins", pair.point.products)):  # fmt: skip
             np.testing.assert_allclose(getattr(reduced, name), expected[free], rtol=1e-14, err_msg=name)
         np.testing.assert_array_equal(reduced.start_w, pair.point.vector)
+    before = model.certify(0.3, rng.normal(size=3), np.roll(theta, 1).clip(model.lo, model.hi))
+    assert model.after(before, pair).before is None and model.after(pair, before).before[0] == 0.3
+    # The line through both is followed beyond them, not back.
+    for at, known in ((0.45, theta), (2.5, reduced.theta)):
+        there = model.reduce(at, Screened(np.zeros(100, dtype=np.int8), 0, 0), pair)
+        assert np.array_equal(there.theta, known) == (at < 0.5)
+        alone = model.reduce(at, Screened(np.zeros(100, dtype=np.int8), 0, 0), replace(pair, before=None))
+        assert (there.errors == alone.errors) == (at < 0.5)
 
 
 def test_counts_of_a_step():

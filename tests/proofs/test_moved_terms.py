@@ -160,17 +160,18 @@ def test_features_are_zeroed_that_stay_below_on_the_sides_they_may_leave():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_multiple_of_weights_is_the_best(classes):
     rng = np.random.default_rng(3)
-    rows, X, _, _ = case(classes, rng)
+    rows, X, known, _ = case(classes, rng)
     blocks = 1 if classes == 2 else classes
     labels = (2 * (np.arange(N) % 2) - 1 if classes == 2 else np.arange(N) % classes).astype(np.int64)
     w = 0.2 * np.abs(rng.normal(size=blocks * D)) * np.sign(rows.sum(axis=0))
     scores, status = (w.reshape(blocks, D) @ X.T).ravel(), np.zeros(blocks * N, dtype=np.int8)
+    status[known["places"]] = fixed = rng.choice([-1, 0, 0, 0, 1], rows.shape[0])
     samples = Samples(labels, np.ones(N), N, blocks, GAMMA, np.ones(N), 0.0, 1.0)
-    margins, square, size = rows @ w, 0.05 * w @ w, 0.01 * np.abs(w).sum()
+    margins, square, size = rows @ w, 0.2 * w @ w, 0.01 * np.abs(w).sum()
 
     def value(kappa):
         t = 1.0 - kappa * margins
-        best = np.clip(t / GAMMA, 0.0, 1.0)
+        best = np.where(fixed == 0, np.clip(t / GAMMA, 0.0, 1.0), fixed > 0)
         return (best * (t - 0.5 * GAMMA * best)).sum() / N + 0.5 * kappa**2 * square + kappa * size
 
     tried = np.linspace(1.0, 9.0, 16001)

@@ -56,6 +56,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)",
         "C * reference.C",
     ): "where a point to begin with is looked for: what comes of it is certified",
+    (
+        "screenpath/problem/box.py",
+        "BoxModel.start",
+        "if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:",
+        "limit < 0.0",
+    ): "w is 0 too where the closed form is optimal and 0 has no loss: a model has one optimum",
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
     (EXACT, "ColumnSums.add", GRID, "0.5"): ROOM,
     (EXACT, "ColumnSums.add", GRID, "exponent - 1"): ROOM,
