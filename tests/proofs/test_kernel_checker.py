@@ -166,6 +166,57 @@ def test_distances_of_rows_far_from_0_are_off_by_what_each_row_is(single):
     assert tight > 20
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_of_kernel_values_term_by_term(kind, monkeypatch):
+    """Units so large that every term counts; the roots of an exponent's error are those of both rows'."""
+    last, up, tiny, d, rng = 0.01, 1.25, 0.003, 3, np.random.default_rng(7)
+    for name, value in (("LAST", last), ("UP", up), ("TINY", tiny), ("EXP", 0.16)):
+        monkeypatch.setattr(products, name, value)
+    monkeypatch.setattr(products, "gamma", lambda depth, unit: unit * depth / 10)
+    what, seen = KINDS[kind], set()
+    X, Z = (rng.normal(size=(n, d)) * np.geomspace(0.01, 9.0, n)[:, None] for n in (5, 4))
+    K, error = products.values(what, X, Z)
+    for i, j in np.ndindex(5, 4):
+        x, z, rate, constant = X[i], Z[j], what.get("gamma", 1.0), what["constant"]
+        if kind in ("rbf", "laplacian"):
+            power = 2 if kind == "rbf" else 1
+            size, far = sum(np.linalg.norm(v, power) for v in (x, z)), (np.abs(x - z) ** power).sum()
+            off, each = 0.007 * far + d * tiny, 1.007 * size * last
+            root = 2.0 * up * each * np.sqrt(far + off) + 2.0 * (up * each) ** 2
+            off = up * rate * (off + (root if kind == "rbf" else each) + 4.0 * last * far)
+            value = np.exp(-rate * far)
+            most = up * value * (2.0 * off + 0.16) + tiny if off < 0.5 else np.inf
+            seen.add(off < 0.5)
+        else:
+            value, most = x @ z, 0.015 * np.linalg.norm(x) * np.linalg.norm(z) + d * tiny
+            if kind == "poly":
+                base = rate * value + 1.0
+                most = up * (rate * most + 2.0 * last * (abs(rate * value) + abs(base))) + tiny
+                value, top = base**3, abs(base) + most
+                most = up * 1.012 * (3.0 * top**2 * most + 0.006 * top**3) + tiny
+        value += constant
+        most = up * (most + 0.04 * (abs(value) + constant))
+        assert (float(K[i, j]), float(error[i, j])) == pytest.approx((value, most))
+    assert len(seen) != 1
+
+
+def test_what_a_pair_says_beside_its_products(monkeypatch):
+    up = 1.25
+    for name, value in (("UNIT", 0.01), ("TINY", 0.003), ("UP", up), ("UNSURE", np.inf)):
+        monkeypatch.setattr(products, name, value)
+    truth = drawn(3, KINDS["linear"], 4)
+    (pair,) = truth.check()
+    C, forms = truth.C, truth.C * np.array(truth.products, dtype=float)
+    error = up * C * (up**2 * 2 * 0.003 * truth.theta.sum() + 0.003) + 0.003  # of two features
+    off = up**2 * (C * truth.theta * (error + 0.04 * np.abs(forms)) + 0.003).sum()
+    square, balance = sum(pair.norm_squared()), float(truth.y @ truth.theta)
+    assert pair.norm_squared()[1] == pytest.approx(off) and forms.any()
+    assert [float(part[0]) for part in pair.residue] == pytest.approx([balance, up * 0.01 * abs(balance)])
+    pair.model.inexact = 0.25  # of the weights: w is that of the dual point but for it
+    far = [up * part * (up * square) ** 0.5 for part in (up * 0.25, 0.5 + 0.02 + 0.5 * up * 0.25)]
+    assert pair.columns[:2] == pytest.approx((0.5 * far[0] ** 2, far[0])) and pair.away(0.5) == pytest.approx(far[1])
+
+
 class Full(Problem):
     """All samples at the upper end with a large margin to it: so they are at any smaller C, and w is C times a sum."""
 
@@ -318,8 +369,8 @@ def test_products_are_formed_again_whose_errors_count_for_their_rows(way):
     """Rows at the far end, between and at the near end, with errors below and above what each may have."""
     what, Z, C, n = {"kernel": "linear", "constant": 0.0}, np.arange(1.0, 9.0)[:, None], 4.0, 8
     theta = way * np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0])
-    exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-39 / (C * C * 2.0 * n)
-    entry, signs = {"primal": 1.0}, np.ones(n)
+    exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-35 / (C * C * 2.0 * n)
+    entry, signs = {"primal": 16.0}, np.ones(n)
     few, many = small * 2.0**-6, small * 2.0**6  # an error may be worth 2^-44 of the primal value, or 2^-34 more
     errors = np.array([few, small, small, many, small, small, many, many])
     beyond = np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many])

@@ -96,7 +96,7 @@ def test_what_an_entry_may_be_off_by_counts_in_full(against, monkeypatch):
     assert F(most) - F(4.0 * ENTRY * abs(center) * own) < truth <= F(most)
 
 
-def test_columns_have_a_centre_where_differences_from_it_are_doubles():
+def test_columns_have_a_centre_where_differences_from_it_are_doubles(monkeypatch):
     """That is where all rows have a value, and none is more than twice another of its sign."""
     columns = np.array([
         [1.0, 1.5, 2.0, 1.7], [1.0, 1.5, 2.0 + UNIT * 4, 1.7], [-0.5, -0.3, -0.25, -0.4], [-0.5, -0.3, -0.2, -0.4],
@@ -116,3 +116,10 @@ def test_columns_have_a_centre_where_differences_from_it_are_doubles():
     for plain, block in zip(passed(False), centred.passed(indices=False), strict=True):
         for x, j, left in zip(plain.values, block.columns, block.values, strict=True):
             assert F(left) == F(x) - F(centred.centres[j])
+    for name, value in (("UNIT", 0.01), ("TINY", 0.003)):
+        monkeypatch.setattr(products, name, value)
+    w = np.array([0.5, 9.0, 2.0, 9.0, 9.0, 9.0, 9.0, 0.25])
+    moved, off = centred.moved(w, -0.125)
+    bias = 0.125 + 0.5 * centred.centres[0] + 2.0 * centred.centres[2]
+    np.testing.assert_allclose(moved, [*w[:-1], bias])
+    assert off == pytest.approx(0.125 + 0.01 * abs(bias) + 2 * 0.003)

@@ -238,29 +238,6 @@ def test_objectives_are_bounds_of_what_they_are_made_of():
         assert kernels.box_objectives(1e-9, *pair, 0.0, 0.0, 0.0, 0.0, slack, 0.0, 0.0, exactly)[9] > 0.0
 
 
-def test_radius_of_a_pair_is_its_distance_and_its_slack():
-    rng = np.random.default_rng(4)
-    for _ in range(40):
-        *_, w, C0 = random_pair(rng)
-        C = C0 * float(rng.choice([0.5, 1.0, 1.07, 4.0]))
-        total = w / C0 + rng.normal(size=3) * rng.choice([0.0, 0.1])
-        slack, drift, spread, relative = (float(v) for v in 10.0 ** rng.uniform(-6.0, -1.0, 4))
-        w_sq, total_sq, inner = float(w @ w), float(total @ total), float(w @ total)
-        fc, f0 = F(C), F(C0)
-        dual_sq = fc * fc * F(total_sq)
-        apart_sq = max(F(w_sq) - 2 * fc * F(inner) + dual_sq, F(0)) + F(relative) * (F(w_sq) + dual_sq)
-        apart = F(math.sqrt(apart_sq + (fc * fc + f0 * f0) * F(spread))) + fc * F(drift)
-        exact = F(math.sqrt(apart * apart / 4 + fc * F(slack))) * (1 + 16 * U) + fc * F(drift) / 2
-        found = kernels.pair_radius(C, C0, w_sq, total_sq, inner, slack, drift, spread, relative)
-        assert found == pytest.approx(float(exact), rel=1e-6)  # its squares cancel
-        ratio = fc / f0
-        ahead_sq = ratio * ratio * F(w_sq)
-        off_sq = max(dual_sq - 2 * fc * ratio * F(inner) + ahead_sq, F(0)) + F(relative) * (dual_sq + ahead_sq)
-        exact = F(math.sqrt(off_sq + fc * fc * F(spread)))
-        found = kernels.pair_mismatch(C, C0, w_sq, total_sq, inner, spread, relative)
-        assert found == pytest.approx(float(exact), rel=1e-6)
-
-
 def test_decisions_keep_their_slack():
     norms, c = np.array([2.0, 2.0, 2.0, 2.0, 2.0, 0.0]), np.array([1.0, 1.0, 1.0, -3.0, -3.0, 1.0])
     radius, extent, rounding_ = 0.5, 8.0, 1e-3
