@@ -25,20 +25,27 @@ def quantile(n=40, d=3, seed=0):
     return QUANTILE.model(MemoryRows(rng.normal(size=(n, d))), rng.normal(size=n), rng.uniform(0.5, 2.0, n), tau=0.3)
 
 
-@pytest.mark.parametrize(("n", "d"), [(40, 3), (20000, 1)])
-def test_bounds_of_a_model_with_large_units(n, d, monkeypatch):
+@pytest.mark.parametrize(("rows", "d", "mirrored"), [(40, 3, False), (20000, 1, False), (7, 3, True)])
+def test_bounds_of_a_model_with_large_units(rows, d, mirrored, monkeypatch):
+    model = quantile(rows, d)
+    assert model.relative == 1e-14 and model.rounding == 1e-12
     monkeypatch.setattr(box_rounding, "gammas", lambda *depths: [1e-3 * depth for depth in depths])
-    model = quantile(n, d)
+    y, s = np.random.default_rng(1).normal(size=(2, rows))
+    rest = {"tail": np.linspace(-3e-3, 2e-3, rows * (1 + mirrored)), "inexact": 0.25}
+    ends = (0.0 * model.lo, -model.lo) if mirrored else (model.lo, model.hi)
+    c, *ends = (np.tile(part, 1 + mirrored) for part in (y, *ends))
+    model = BoxModel(model.rows, c, *ends, np.where(s > 0.0, 1, -1), mirrored, **rest)
+    n = model.size
     largest, wide = np.maximum(np.abs(model.lo), np.abs(model.hi)), 1.0 + 1e-3 * (n + d + 8)
-    b, blocks = model.bounds, len(box_rounding.sum_blocks(n, model.rows.size, d))
+    b, blocks = model.bounds, len(box_rounding.sum_blocks(rows, model.rows.size, d))
     expected = {
         kernels.PRODUCT: 1e-3 * (2 * d + 8), kernels.ROW_SUM: 1e-3 * (1024 + n // 1024 + 16),
         kernels.FEATURE_SUM: 1e-3 * (d + 8), kernels.ALL_NORMS: wide * (largest @ model.norms),
         kernels.ALL_KINKS: wide * (largest @ np.abs(model.c)), kernels.ALL_ONES: wide * largest.sum(),
-        kernels.FRESH: 1e-3 * (-(-n // blocks) + blocks + 8) + 1e-3 * (2 * d + 8), kernels.UPDATE: blocks + 8,
+        kernels.FRESH: 1e-3 * (-(-rows // blocks) + blocks + 8) + 1e-3 * (2 * d + 8), kernels.UPDATE: blocks + 8,
         kernels.LARGEST: wide * np.max((model.hi - model.lo) * model.norms),
         kernels.HIDDEN: np.sqrt(d) * 2.0**-537, kernels.TINY: (d + 1) * 2.0**-1074,
-        kernels.ZERO: np.maximum(model.lo * model.c, model.hi * model.c).sum(),
+        kernels.ZERO: np.maximum(model.lo * model.c, model.hi * model.c).sum(), kernels.KINK: 3e-3, kernels.SLOPE: 0.25,
     }  # fmt: skip
     assert (n > 1024) == (blocks > 1)
     np.testing.assert_allclose([b[k] for k in expected], list(expected.values()), rtol=1e-12)

@@ -6,12 +6,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from screenpath.catalogue.losses import LAD, SVM, SVR
 from screenpath.kernels.problem import box as kernels
 from screenpath.kernels.rows import double
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.numbers import rounding
-from screenpath.rows.memory import MemoryRows
 
 U = F(1, 2**53)
 
@@ -86,32 +84,6 @@ def test_the_reported_dual_is_below_and_the_relative_gap_is_of_the_primal():
     assert (
         Whole(0.0, 0.0).rel_gap == 0.0 and Whole(0.0, 1.0).rel_gap == math.inf and Whole(-1.0, 0.5).rel_gap == math.inf
     )
-
-
-@pytest.mark.parametrize("build", [SVM.model, LAD.model, lambda rows, y, s: SVR.model(rows, y, s, epsilon=0.25)])
-def test_bounds_of_a_model_are_those_of_its_rows(build):
-    rng = np.random.default_rng(0)
-    X, y, s = rng.normal(size=(7, 3)), np.array([1.0, -1, 1, 1, -1, -1, 1]), rng.uniform(0.5, 2.0, 7)
-    model = build(MemoryRows(X), y, s)
-    bounds, n = model.bounds, model.size
-    G = np.vstack([X, X]) if model.mirrored else X
-    norms = [F(math.sqrt(sum(F(v) ** 2 for v in row))) for row in G]
-    largest = [max(abs(F(a)), abs(F(b))) for a, b in zip(model.lo, model.hi, strict=True)]
-    width = [F(b) - F(a) for a, b in zip(model.lo, model.hi, strict=True)]
-    assert close(bounds[kernels.PRODUCT], gamma(2 * 3 + 8))
-    assert close(bounds[kernels.ROW_SUM], gamma(1024 + n // 1024 + 16))
-    assert close(bounds[kernels.FEATURE_SUM], gamma(3 + 8))
-    assert close(bounds[kernels.ALL_NORMS], sum(a * b for a, b in zip(largest, norms, strict=True)))
-    assert close(bounds[kernels.ALL_KINKS], sum(a * abs(F(c)) for a, c in zip(largest, model.c, strict=True)))
-    assert close(bounds[kernels.ALL_ONES], sum(largest))
-    assert close(bounds[kernels.LARGEST], max(a * b for a, b in zip(width, norms, strict=True)))
-    assert close(bounds[kernels.FRESH], gamma(7 + 1 + 8) + gamma(2 * 3 + 8))
-    assert bounds[kernels.UPDATE] == 9
-    assert close(bounds[kernels.HIDDEN], F(math.sqrt(3.0)) / 2**537)
-    assert close(bounds[kernels.TINY], F(4, 2**1074))
-    assert model.relative == 1e-14 and model.rounding == 1e-12
-    wide = SVM.model(MemoryRows(np.ones((2, 9000))), np.array([1.0, -1.0]))
-    assert close(wide.relative, 2 * gamma(9008)) and close(wide.rounding, 4 * gamma(18008))
 
 
 def some_bounds():
