@@ -201,13 +201,19 @@ def test_errors_of_kernel_values_term_by_term(kind, monkeypatch):
 
 
 def test_what_a_pair_says_beside_its_products(monkeypatch):
-    up = 1.25
-    for name, value in (("UNIT", 0.01), ("TINY", 0.003), ("UP", up), ("UNSURE", np.inf)):
+    up, b = 1.25, 0.75
+    for name, value in (("UNIT", 0.01), ("TINY", 0.003), ("UP", up), ("UNSURE", np.inf), ("LAST", 0.1)):
         monkeypatch.setattr(products, name, value)
-    truth = drawn(3, KINDS["linear"], 4)
+    monkeypatch.setattr(products, "gamma", lambda depth, unit: unit * depth / 10)
+    monkeypatch.setattr(products, "values", lambda what, X, Z: (X @ Z.T + 0.25, np.full((len(X), len(Z)), 0.02)))
+    told, of, truth = [], products.Kernels.of, drawn(3, KINDS["linear"], 4, b=b)
+    monkeypatch.setattr(products.Kernels, "of", lambda *given: told.append(of(*given)) or told[-1])
     (pair,) = truth.check()
     C, forms = truth.C, truth.C * np.array(truth.products, dtype=float)
-    error = up * C * (up**2 * 2 * 0.003 * truth.theta.sum() + 0.003) + 0.003  # of two features
+    sizes = 0.01 * (np.count_nonzero(truth.theta) + 2) * np.abs(truth.X @ truth.X.T + 0.25) + 0.02
+    error = up * (C * (up * sizes @ truth.theta + 0.003) + 0.1 * np.abs(forms)) + 0.003
+    found = np.concatenate([[part[0] for part in block[0]] for block, _ in told], axis=1)
+    np.testing.assert_allclose(found.astype(float), [forms + b, error + 0.2 * np.abs(forms + b)])
     off = up**2 * (C * truth.theta * (error + 0.04 * np.abs(forms)) + 0.003).sum()
     square, balance = sum(pair.norm_squared()), float(truth.y @ truth.theta)
     assert pair.norm_squared()[1] == pytest.approx(off) and forms.any()
