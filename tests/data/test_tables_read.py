@@ -107,6 +107,12 @@ def test_bytes_that_are_no_utf8_have_their_line():
             read_data(io.BytesIO("\n".join(lines).encode("latin-1")), one_hot=["city"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "idna"])
+def test_text_that_is_not_in_the_encoding(encoding):
+    with pytest.raises(DataError, match=f"is not {encoding.upper()} text\n  leave out `encoding`"):
+        read_data(io.BytesIO("a,city,class\n1,Gr\xe4z,0\n".encode()), encoding=encoding)
+
+
 @pytest.mark.parametrize("delimiter", ["|", " "])
 def test_other_delimiters_are_told(tmp_path, delimiter):
     path = tmp_path / "t.csv"

@@ -40,7 +40,7 @@ def opened(source, cells: Cells = USUAL):
         return
     with open_source(source, cells.encoding != "utf-8") as (raw, name):
         if cells.encoding != "utf-8":
-            raw = recoded(raw, cells.encoding)
+            raw = recoded(raw, cells.encoding, name)
         line, stream = first_line(raw)
         found = header_of(line, cells.delimiter)
         yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0], cells), None, name)
