@@ -259,9 +259,12 @@ def report_run(path: RunLike, out: FileLike, *, loo: bool = False, force: bool =
     """
     from screenpath.report import series
     from screenpath.report.page import page
+    from screenpath.store.outputs import form_of
 
     opened = _opened(path)
-    _output(out, force, opened).write(page(opened.run, series.LEFT_OUT if loo else ()))
+    output = _output(out, force, opened)
+    form_of(output.name, ("html",), "html")
+    output.write(page(opened.run, series.LEFT_OUT if loo else ()))
     return Path(out)
 
 

@@ -78,7 +78,7 @@ def reduce(run, out, low, high, weights, force, training, quiet):
     from screenpath.store.open import open_run
 
     run = open_run(run)
-    outputs = outputs_of(run, training, force, out, weights or f"{out}.weights")
+    outputs = outputs_of(run, training, force, out, weights or f"{out}.weights", form="libsvm")
     with Console(quiet, None).busy("finding rows that never matter"):
         found = reduced(run, low, high, training)
     outputs[0].write("".join(libsvm_lines(found.X, found.y)))

@@ -22,7 +22,7 @@ from screenpath.errors import UsageError, flags, tell
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 
 
-@helped("loo", "screenpath loo runs/svm-data --step C=0.1", "screenpath loo runs/svm-data --steps all -o loo.csv")
+@helped("loo", "screenpath loo runs/svm-data --step C=0.1", "screenpath loo runs/svm-data --steps every-c -o loo.csv")
 @run_argument
 @step_option
 @click.option("--steps", type=click.Choice(["all", "every-c"]), help="All steps, a line each; or every C between, too.")

@@ -17,6 +17,8 @@ from screenpath.cli.options import flag, force_option, quiet_option
 from screenpath.cli.results import say_step, step_option, training_option, usual_step
 from screenpath.errors import UsageError, tell
 
+FORMATS = ("csv", "parquet")
+
 
 @helped(
     "predict",
@@ -34,8 +36,8 @@ from screenpath.errors import UsageError, tell
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
-    "--format", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
-    help="Format of the predictions.",
+    "--format", type=click.Choice(FORMATS),
+    help="Format.  [default: by the end of FILE; else csv]",
 )  # fmt: skip
 @force_option
 @click.option("--zero-based/--one-based", default=None, help="First index of DATA.  [default: as in the run]")
@@ -76,16 +78,17 @@ def predict(
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import of_width, read_new, training_path
     from screenpath.store.open import open_run
-    from screenpath.store.outputs import Output
+    from screenpath.store.outputs import Output, form_of
     from screenpath.store.record import ROWS_FILE
 
-    if format == "parquet":
-        need_parquet()
     run = open_run(run)
     again = stable and reads_training(run)
     reads = (run.kernel and not run.has(ROWS_FILE)) or removals or interval is not None or again
     support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
+    format = format or form_of(out, FORMATS, "csv")
+    if format == "parquet":
+        need_parquet()
     spec = run.declared()
     if interval is not None:
         from screenpath.cv.intervals import intervals_of  # which compute, and load numba

@@ -45,12 +45,16 @@ def opened_run(name: str | None, quiet: bool):
     return run
 
 
-def outputs_of(run, training: str | None, force: bool, *names: str | None) -> list:
-    """Return the files to write, None where there is no name; the run and its training data are never written to."""
-    from screenpath.store.outputs import Output
+def outputs_of(run, training: str | None, force: bool, *names: str | None, form: str = "csv") -> list:
+    """Return the files to write, None where there is no name; the run and its training data are never written to.
+    ``form`` is what the first one gets.
+    """
+    from screenpath.store.outputs import Output, form_of
 
     inputs = [run.path, training or run.record["data"].get("path")]
-    return [None if name is None else Output(name, force, inputs) for name in names]
+    outputs = [None if name is None else Output(name, force, inputs) for name in names]
+    form_of(names[0], (form,), form)
+    return outputs
 
 
 def _listed() -> str:
@@ -200,10 +204,11 @@ def report(run, out, loo, force, quiet):
     """
     from screenpath.report import series
     from screenpath.report.page import page
-    from screenpath.store.outputs import Output
+    from screenpath.store.outputs import Output, form_of
 
     run = opened_run(run, quiet)
     output = Output(out or str(run.path / "report.html"), force, [run.path])
+    form_of(out, ("html",), "html")
     output.write(page(run, series.LEFT_OUT if loo else ()))
     if not quiet and not output.stdout:
         tell(f"wrote {output.name}")

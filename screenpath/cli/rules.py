@@ -68,7 +68,7 @@ ABOUT = f"""{{}}, and print one table.
     All variants must certify the same optimal values; the exit code is 3 if some grid point is not certified."""
 FORMAT = Option(
     "format", None, "choice", "Format. markdown and the others have all columns, table a few that fit a "
-    "terminal.  [default: table on a terminal, else markdown]",
+    "terminal.  [default: by the end of FILE; else table on a terminal, or markdown]",
     choices=("table", "markdown", "csv", "json", "parquet"), group="output", everyday=True,
 )  # fmt: skip
 OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
@@ -106,8 +106,9 @@ def run_study(
     from screenpath.report.figures import need_matplotlib, to_bytes
     from screenpath.report.plots import draw_rules
     from screenpath.report.series import picture_form
-    from screenpath.store.outputs import Output
+    from screenpath.store.outputs import Output, form_of
 
+    format = format or form_of(out, sorted(FORMAT.choices[1:]), "") or None
     if format == "parquet":
         need_parquet()
     if options["data"] is None and not options["attack"]:

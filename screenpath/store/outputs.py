@@ -21,6 +21,8 @@ from screenpath.store.record import FILES, PARTS, RUN
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
 STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 OTHER = "choose another file"
+ENDS = {"md": "markdown", "tex": "latex", "htm": "html"}  # formats that the end of a file's name tells by another word
+KNOWN = {"csv", "html", "json", "latex", "markdown", "parquet", "pdf", "png", "svg", "tsv", "xlsx"}
 
 
 class Output:
@@ -112,6 +114,16 @@ class Output:
     def write(self, text: str | bytes) -> None:
         with self.open() as file:
             file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
+
+
+def form_of(name: str | None, forms, usual: str) -> str:
+    """Return the format that the end of a file's name tells, ``usual`` if it tells none; only those of ``forms`` exist.
+    """
+    end = Path(name or "").suffix.lower()[1:]
+    form = ENDS.get(end, end)
+    if form in KNOWN and form not in forms:
+        raise UsageError(f"`out={name}`: what is written is {' or '.join(forms)}", f"end the name in .{forms[0]}")
+    return form if form in forms else usual
 
 
 def refuse_inputs(folder: Path, inputs) -> None:

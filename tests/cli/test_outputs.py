@@ -94,6 +94,30 @@ def everything(folder) -> dict:
     return found
 
 
+@pytest.mark.parametrize(("name", "end", "begins"), [
+    ("compare", "csv", b"rule,"), ("compare", "md", b"| rule |"), ("compare", "json", b"["),
+    ("compare", "txt", b"| rule |"), ("predict", "csv", b"label\n"), ("predict", "txt", b"label\n"),
+    ("predict", "parquet", b"PAR1"),
+])  # fmt: skip
+def test_the_end_of_a_name_tells_the_format(call, files, name, end, begins):
+    if end == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    assert call(*words(name, f"out.{end}")).code == 0
+    assert (files / f"out.{end}").read_bytes().startswith(begins)
+    assert call(*words(name, f"out.{end}"), "--force", "--format", "csv").code == 0
+    assert b"," in (files / f"out.{end}").read_bytes().split(b"\n")[0] or name == "predict"
+
+
+@pytest.mark.parametrize(("words", "end"), [
+    (WRITERS["compare"][:-1], "tex"), (WRITERS["predict"][:-1], "json"), (("report", "run", "-o"), "pdf"),
+    (("loo", "run", "--step", "0", "-o"), "parquet"), (("influence", "run", "--step", "0", "-o"), "xlsx"),
+])  # fmt: skip
+def test_the_end_of_another_format_is_refused(call, files, words, end):
+    found = call(*words, f"out.{end}")
+    assert found.code == 2 and f"--out out.{end}: what is written is " in found.err and "end the name in ." in found.err
+    assert not (files / f"out.{end}").exists()
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_an_existing_file_needs_force(call, files, name):
     file = Path(ending(name, "there"))
