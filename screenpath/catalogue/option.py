@@ -41,6 +41,7 @@ class Option:
     kind: str = "text"
     help: str = ""  # text in the shell
     least: int | None = None  # of a whole number
+    most: int | None = None
     ends: tuple[bool, ...] = (False, False)  # of a share: whether 0 and 1 themselves are valid
     choices: tuple[str, ...] = ()
     never: tuple[str, ...] = ()  # a choice that others have: its name, why there is none here, and a hint
@@ -96,7 +97,8 @@ class Option:
             return self.demand
         if self.kind == "whole":
             least = f" of at least {self.least}" if self.least is not None else ""
-            return " or ".join([f"must be a whole number{least}", *self.choices])
+            most = f" and at most {self.most}" if self.most is not None else ""
+            return " or ".join([f"must be a whole number{least}{most}", *self.choices])
         if self.kind == "choice":
             return f"must be one of {', '.join(self.choices)}"
         if self.kind == "choices":
@@ -115,7 +117,7 @@ def _whole(option: Option, value):
         return value
     number = int(value) if option.choices and isinstance(value, str) else operator.index(value)
     right = not isinstance(value, bool) and (option.least is None or number >= option.least)
-    return number if right else None
+    return number if right and (option.most is None or number <= option.most) else None
 
 
 def _number(option: Option, value):
@@ -188,7 +190,7 @@ CHECKS: dict[str, Callable] = {
     "constraint": _constraint, "text": _text, "texts": _texts, "label": _label,
     **dict.fromkeys(("flag", "switch"), lambda _, value: bool(value) if value in (True, False) else None),
     "numbers": lambda _, value: [float(one) for one in (value.split(",") if isinstance(value, str) else value)],
-    "size": lambda _, value: parse_bytes(value) if isinstance(value, str) else operator.index(value),
+    "size": lambda _, value: parse_bytes(value if isinstance(value, str) else str(operator.index(value))),
     "path": lambda _, value: (
         value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
     ),

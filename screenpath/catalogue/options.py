@@ -13,6 +13,7 @@ from screenpath.catalogue.option import Option, grouped
 # -- options of all path commands --------------------------------------------------------------------------------------
 
 POSITIVE_COUNT: dict[str, Any] = {"kind": "whole", "least": 1}
+POINTS: dict[str, Any] = {**POSITIVE_COUNT, "most": 10**6}  # of a grid
 VALUES = "int | Sequence[float] | np.ndarray"  # of a keyword: the number of values, or the values
 FORCE = Option("force", False, "flag", "Replace an existing file.", group="output")
 QUIET = Option("quiet", False, "flag", "Print only errors on stderr.", short="-q", group="output", everyday=True)
@@ -129,7 +130,7 @@ INTERCEPT = Option(
 C_GRID = grouped(
     "grid",
     Option(
-        "grid", metavar="N", help="Number of grid points.", usual=100, python="models", **POSITIVE_COUNT, everyday=True,
+        "grid", metavar="N", help="Number of grid points.", usual=100, python="models", **POINTS, everyday=True,
         type=f"{VALUES} | EpsilonGrid",
         about="Number of log-spaced values of C from `cmin` to `cmax`, or the values themselves, walked in increasing "
         "order; of functions of arrays also an EpsilonGrid.",
@@ -301,7 +302,7 @@ LAMBDA_GRID = grouped(
     "grid",
     Option(
         "grid", metavar="N", help="Points lambda_max / k, k = 1..N.", everyday=True, usual=20, python="models",
-        type=VALUES, **POSITIVE_COUNT,
+        type=VALUES, **POINTS,
         about="Number K of values ``lambda_max / k``, k = 1..K; or the values, walked from the largest down (of "
         "estimators those of ``C = 1 / (2 lambda)``).",
     ),
@@ -319,13 +320,13 @@ PAIR_GRID = grouped(
     "grid",
     Option(
         "betas", metavar="N", help="Values of beta, from beta_max down.", usual=10, python="models", everyday=True,
-        type=VALUES, **POSITIVE_COUNT,
+        type=VALUES, **POINTS,
         about="Number of values, log-spaced from ``beta_max`` to `beta_min_ratio` times it; or the values. 0 may be "
         "one of them: the L2 penalty alone.",
     ),
     Option(
         "alphas", metavar="N", help="Values of alpha for each beta.", usual=100, python="models", everyday=True,
-        type=VALUES, **POSITIVE_COUNT,
+        type=VALUES, **POINTS,
         about="Number of values for each beta, log-spaced from ``alpha_max(beta)`` to `alpha_min_ratio` times it; or "
         "the values. 0 may be one of them: the L1 penalty alone.",
     ),

@@ -83,7 +83,7 @@ def _type(option: Option):
     if option.kind == "share":
         return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
-        "whole": lambda: Checked(option) if option.choices else click.IntRange(min=option.least),
+        "whole": lambda: Checked(option) if option.choices else click.IntRange(option.least, option.most),
         "choice": lambda: Choice(option),
         "path": click.Path,
         **dict.fromkeys((*NAMES, "part", "choices", "constraint"), lambda: Checked(option)),

@@ -21,6 +21,7 @@ from screenpath.rows.kernel_functions import parse_gamma, scale_of
 from screenpath.walk.step import CERTIFIED
 
 LOW, HIGH = 0.01, 10.0  # ends of a number of values, over the gamma that suits the spread of the data
+MOST = 1000
 COLUMNS = ("gamma", "C", "mean", "se", "n_folds", "best")
 
 
@@ -28,6 +29,8 @@ def values_of(text: str, d: int, X) -> list[float]:
     """Return values of gamma, increasing: a number of them around ``scale``, or those listed, for ``d`` features."""
     if text.strip().isdecimal() and int(text):
         count, scale = int(text), scale_of(X, d)
+        if count > MOST:
+            raise UsageError(f"`gammas={text}` are more than {MOST} values", "use fewer, for example 10")
         spread = np.geomspace(LOW, HIGH, count) if count > 1 else np.ones(1)
         return [float(f"{scale * value:.6g}") for value in spread]  # as they are printed, so that they can be typed
     values = [parse_gamma(one, d, X) for one in text.split(",")]

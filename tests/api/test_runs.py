@@ -279,7 +279,8 @@ def test_another_thread_has_no_signals(here):
     ("options", "error", "message"),
     [
         ({"gird": 5}, TypeError, "did you mean 'grid'"),
-        ({"grid": 0}, UsageError, "`grid` must be a whole number of at least 1, not 0"),
+        ({"grid": 0}, UsageError, "`grid` must be a whole number of at least 1 and at most 1000000, not 0"),
+        ({"grid": 10**30}, UsageError, "`grid` must be a whole number of at least 1 and at most 1000000, not 10"),
         ({"grid": True}, UsageError, "`grid` must be a whole number"),
         ({"grid": 2.0}, UsageError, "`grid` must be a whole number"),
         ({"cmin": -1}, UsageError, "`cmin` must be a positive number"),
@@ -289,6 +290,7 @@ def test_another_thread_has_no_signals(here):
         ({"c_list": "0.1,x"}, UsageError, "`c_list` must be a list of numbers"),
         ({"audit": "yes"}, UsageError, "`audit` is True or False"),
         ({"max_memory": "much"}, UsageError, "not an amount of memory"),
+        ({"max_memory": 10**30}, UsageError, "not an amount of memory"),
         ({"chunk_form": "s"}, UsageError, "`chunk_form` needs chunks"),
         ({"gamma": 1}, UsageError, "`gamma` needs a kernel"),
         ({"grid": 3, "c_list": [1.0]}, UsageError, "leave out `grid`"),

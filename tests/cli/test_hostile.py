@@ -32,6 +32,15 @@ def test_labels_only(call, tmp_path):
     assert {row["nnz_w"] for row in read_csv("r/steps.csv")} == {"0"}
 
 
+@pytest.mark.parametrize("words", [
+    "svm --grid HUGE", "l1svm --grid HUGE", "sparse-svm --betas HUGE", "sparse-svm --alphas HUGE",
+    "svm --grid 2 --max-memory HUGEG", "cv svm --kernel rbf --gammas HUGE --grid 2",
+])  # fmt: skip
+def test_numbers_that_no_machine_can_count(call, data, words):
+    found = call(*words.replace("HUGE", "1" + 30 * "0").split(), data, "-o", "r", "--quiet")
+    assert found.code == 2 and found.err.count("error: ") == 1 and "Traceback" not in found.err
+
+
 def test_names_with_blanks_and_letters_of_all_kinds(call, tmp_path):
     name = "däta set ✓ (1).libsvm"
     (tmp_path / name).write_text(libsvm_text(*clouds()))

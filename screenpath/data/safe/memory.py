@@ -125,7 +125,7 @@ def parse_bytes(text: str) -> int:
         value = float(stripped.removesuffix(unit) if unit else stripped)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value > 0.0):
+    if not 0.0 < value * units[unit] < 2.0**63:
         raise UsageError(f"'{text}' is not an amount of memory", "write for example 500M or 8G")
     return int(value * units[unit])
 
