@@ -108,6 +108,7 @@ class Option:
             "number": "must be a finite number", "positive": "must be a positive number",
             "share": "must lie between 0 and 1", "flag": "is True or False", "switch": "is True, False or None",
             "numbers": "must be a list of numbers", "size": "must be an amount of memory",
+            "path": "must be the name of a file or folder",
             "texts": "must be a text, or a list of texts", "part": "must be I/K with I from 1 to K, such as 2/5",
         }.get(self.kind, "must be a text")  # fmt: skip
 
@@ -192,7 +193,7 @@ CHECKS: dict[str, Callable] = {
     "numbers": lambda _, value: [float(one) for one in (value.split(",") if isinstance(value, str) else value)],
     "size": lambda _, value: parse_bytes(value if isinstance(value, str) else str(operator.index(value))),
     "path": lambda _, value: (
-        value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value)
+        value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value) or None
     ),
     "part": lambda _, value: (found := part_numbers(value)) and f"{found[0]}/{found[1]}",
     "names": lambda one, value: _text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.help import helped
+from screenpath.cli.options import Named
 from screenpath.cli.results import outputs_of, say_step, step_option, training_options, usual_step
 from screenpath.errors import tell
 from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
@@ -15,7 +16,7 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
     "screenpath export runs/svm-data --step best --to liblinear -o svm.model",
     "screenpath export runs/svm-data --step C=0.1 -o svm.onnx",
 )
-@click.argument("run", metavar="RUN", type=click.Path())
+@click.argument("run", metavar="RUN", type=Named())
 @step_option
 @click.option(
     "--to", "kind", type=click.Choice(list(FORMATS)),
@@ -59,7 +60,7 @@ def export(run, step, kind, out, compress, force, training, quiet):
     "screenpath reduce runs/svm-data -o small.libsvm --from 0.1 --to 1",
     "screenpath reduce runs/svm-data -o small.libsvm --weights small.txt",
 )
-@click.argument("run", metavar="RUN", type=click.Path())
+@click.argument("run", metavar="RUN", type=Named())
 @click.option("-o", "--out", metavar="FILE", required=True, help="LIBSVM file to write; - is standard output.")
 @click.option("--from", "low", metavar="C", type=float, help="Smallest C that it serves.  [default: that of the run]")
 @click.option("--to", "high", metavar="C", type=float, help="Largest C.  [default: that of the run]")

@@ -12,7 +12,7 @@ import click
 from screenpath.catalogue import options as o
 from screenpath.cli import options as shared
 from screenpath.cli.help import GroupedOption, helped
-from screenpath.cli.options import DONE, ERROR, force_option
+from screenpath.cli.options import DONE, ERROR, Named, force_option
 from screenpath.errors import UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
@@ -137,8 +137,8 @@ def _facts(seen):
     "screenpath convert data.libsvm data.shards",
     "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
 )
-@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=click.Path())
-@click.argument("out", metavar="OUT", type=click.Path())
+@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=Named())
+@click.argument("out", metavar="OUT", type=Named())
 @grouped(
     "--block-mb", group="output", default=32.0, show_default=True, type=shared.Between(1.0, 2048.0),
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",

@@ -45,6 +45,15 @@ class Between(click.FloatRange):
         return number
 
 
+class Named(click.Path):
+    """The name of a file or folder. An empty one, of a variable that the shell does not know, would be this folder."""
+
+    def convert(self, value, param, ctx):
+        if value == "":
+            self.fail("the name is empty: is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Checked(click.ParamType):
     """A value that the option itself checks; numbers are those of the files that are read."""
 
@@ -85,7 +94,7 @@ def _type(option: Option):
     kinds: dict[str, Callable] = {
         "whole": lambda: Checked(option) if option.choices else click.IntRange(option.least, option.most),
         "choice": lambda: Choice(option),
-        "path": click.Path,
+        "path": Named,
         **dict.fromkeys((*NAMES, "part", "choices", "constraint"), lambda: Checked(option)),
     }
     return kinds[option.kind]() if option.kind in kinds else None
@@ -126,6 +135,6 @@ def say(text: str) -> None:
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
 
 
-data_argument = click.argument("data", metavar="DATA", type=click.Path())
+data_argument = click.argument("data", metavar="DATA", type=Named())
 force_option = flag(FORCE)
 quiet_option = flag(QUIET)

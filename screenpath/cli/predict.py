@@ -13,7 +13,7 @@ import click
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
-from screenpath.cli.options import flag, force_option, quiet_option
+from screenpath.cli.options import Named, flag, force_option, quiet_option
 from screenpath.cli.results import say_step, step_option, training_option, usual_step
 from screenpath.errors import UsageError, tell
 
@@ -25,8 +25,8 @@ FORMATS = ("csv", "parquet")
     "screenpath predict runs/svm-data new.libsvm --step C=0.1",
     "screenpath predict runs/cv-svm-data new.libsvm --step one-se -o labels.csv",
 )
-@click.argument("run", metavar="RUN", type=click.Path())
-@click.argument("data", metavar="DATA", type=click.Path())
+@click.argument("run", metavar="RUN", type=Named())
+@click.argument("data", metavar="DATA", type=Named())
 @step_option
 @click.option("--exact", is_flag=True, help="Solve a C that is between steps, from the training data.")
 @click.option("--decision", is_flag=True, help="Write decision values next to the labels.")

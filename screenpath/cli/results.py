@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, force_option, quiet_option, say, stack
+from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, Named, force_option, quiet_option, say, stack
 from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
@@ -19,10 +19,10 @@ STEP_HELP = (
 )
 step_option = click.option("--step", "step", metavar="STEP", help=f"{STEP_HELP}  [default: best of a cv run]")
 training_option = click.option(
-    "--training", metavar="DATA", type=click.Path(), help="The training data of the run, if it has moved."
+    "--training", metavar="DATA", type=Named(), help="The training data of the run, if it has moved."
 )
 training_options = stack(force_option, training_option, quiet_option)  # of what reads these data, and writes a file
-run_argument = click.argument("run", metavar="[RUN]", required=False, type=click.Path())
+run_argument = click.argument("run", metavar="[RUN]", required=False, type=Named())
 
 
 def _opened(name: str | None):
@@ -148,9 +148,9 @@ def show(run, step, top, details, duals, force, training, quiet):
 
 
 @helped("runs", "screenpath runs", "screenpath runs runs/cv-svm-data runs/cv-l1svm-data")
-@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=click.Path())
+@click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=Named())
 @click.option("--step", metavar="STEP", help="Step of every run: best, one-se, a number.  [default: best]")
-@click.option("--test", metavar="FILE", type=click.Path(), help="Score all of them on this data file.")
+@click.option("--test", metavar="FILE", type=Named(), help="Score all of them on this data file.")
 @click.option(
     "--target",
     metavar="COLUMN",
@@ -219,7 +219,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", "lo
 
 
 @helped("plot", "screenpath plot", "screenpath plot runs/dvi runs/gap --kind time -o time.svg")
-@click.argument("runs", metavar="[RUN...]", nargs=-1, type=click.Path())
+@click.argument("runs", metavar="[RUN...]", nargs=-1, type=Named())
 @click.option(
     "--kind", type=click.Choice(KINDS), help="What to draw.  [default: gammas or cv if RUN has one, else rejection]"
 )
@@ -287,8 +287,8 @@ def plot(runs, kind, out, force, terminal, quiet):
     "screenpath merge parts/1 parts/2 parts/3 -o runs/whole",
     "screenpath merge folds/1 folds/2 -o runs/cv-whole --force",
 )
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(), help="Run folder to make.")
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, type=Named())
+@click.option("-o", "--out", required=True, metavar="DIR", type=Named(), help="Run folder to make.")
 @click.option("--force", is_flag=True, help="Replace the run in the folder.")
 @quiet_option
 def merge(runs, out, force, quiet):
@@ -315,8 +315,8 @@ SHOWN = 20  # most faults listed
 
 
 @helped("verify", "screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
-@click.argument("run", type=click.Path())
-@click.argument("data", required=False, type=click.Path())
+@click.argument("run", type=Named())
+@click.argument("data", required=False, type=Named())
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="json: an object with all that was found.")
 @click.option("--explain", is_flag=True, help="With --step: print the inequality of this step with its numbers.")

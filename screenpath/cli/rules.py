@@ -17,7 +17,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped, helped
 from screenpath.cli.models import ByModel
-from screenpath.cli.options import say
+from screenpath.cli.options import Named, say
 from screenpath.engine.studies import COLUMNS, SPEEDUP, study_options
 from screenpath.errors import UsageError, flags
 
@@ -79,7 +79,7 @@ SAID = (*(replace(one, everyday=True) for one in (OUT, PLOT)), FORCE, QUIET, LOG
 def study_command(model: str) -> click.Command:
     base = f"screenpath compare-rules {model} data.libsvm"
     first = f"{base} --scale standard"
-    data = click.argument("data", metavar="[DATA]", required=False, type=click.Path())
+    data = click.argument("data", metavar="[DATA]", required=False, type=Named())
     options = shared.stack(data, shared.flags((*study_options(model), FORMAT, *SAID)))
     text = ABOUT.format(DOES.get(model, WALK.format(model)))
     return click.command(model, cls=Helped, help=text, examples=(first, f"{base} --repeats 5"))(

@@ -290,6 +290,7 @@ def test_another_thread_has_no_signals(here):
         ({"c_list": "0.1,x"}, UsageError, "`c_list` must be a list of numbers"),
         ({"audit": "yes"}, UsageError, "`audit` is True or False"),
         ({"max_memory": "much"}, UsageError, "not an amount of memory"),
+        ({"test": ""}, UsageError, "`test` must be the name of a file or folder, not ''"),
         ({"max_memory": 10**30}, UsageError, "not an amount of memory"),
         ({"chunk_form": "s"}, UsageError, "`chunk_form` needs chunks"),
         ({"gamma": 1}, UsageError, "`gamma` needs a kernel"),

@@ -41,6 +41,15 @@ def test_numbers_that_no_machine_can_count(call, data, words):
     assert found.code == 2 and found.err.count("error: ") == 1 and "Traceback" not in found.err
 
 
+@pytest.mark.parametrize("words", [
+    ("svm", ""), ("predict", "", "data"), ("show", ""), ("convert", "data", ""), ("merge", "", "b", "-o", "c"),
+    ("svm", "data", "--weights", ""), ("svm", "data", "--test", ""), ("compare-rules", "svm", ""),
+])  # fmt: skip
+def test_a_variable_of_the_shell_that_is_not_set(call, words):
+    found = call(*words)
+    assert found.code == 2 and "the name is empty: is a variable of the shell not set?" in found.err
+
+
 def test_names_with_blanks_and_letters_of_all_kinds(call, tmp_path):
     name = "däta set ✓ (1).libsvm"
     (tmp_path / name).write_text(libsvm_text(*clouds()))
