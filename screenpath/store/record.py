@@ -46,7 +46,11 @@ KERNELS = ("linear", "poly", "rbf", "laplacian", "precomputed")
 CHUNK = 1 << 20
 
 
-def damaged(what, why: str) -> RunFolderError:
+def damaged(what, why: str | Exception) -> RunFolderError:
+    """Return the error of a file whose content is wrong, or that the system does not let us read."""
+    if isinstance(why, PermissionError):
+        return RunFolderError(f"{what} cannot be read: {why.strerror}", "ask for the right to read it")
+    why = getattr(why, "strerror", None) or str(why)
     return RunFolderError(f"{what} is damaged: {why}", "compute the path again with `force`, or restore the folder")
 
 
@@ -80,7 +84,7 @@ def check_files(path: Path, record: dict) -> None:
         try:
             same = not file.exists() or (file.is_file() and file_entry(file) == entry)
         except OSError as error:
-            raise damaged(file, error.strerror or str(error)) from None
+            raise damaged(file, error) from None
         if not same:
             raise damaged(file, f"it is not the file that {RUN} was written with (its hash differs)")
 
@@ -112,7 +116,7 @@ def read_record(path: Path) -> dict:
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(str(file)) from None
     except (OSError, ValueError) as error:
-        raise damaged(file, getattr(error, "strerror", None) or str(error)) from None
+        raise damaged(file, error) from None
     version = record.get("schema_version") if isinstance(record, dict) else None
     if not kinds.is_whole(1)(version):
         raise damaged(file, "there is no schema_version")
@@ -250,7 +254,7 @@ def read_steps(file: Path, size: int, record: dict) -> list:
         for row in found:
             _check_row(row, record["parameters"])
     except (ValueError, KeyError, TypeError, OverflowError, OSError, csv.Error) as error:
-        raise damaged(file, f"{error}" if not isinstance(error, KeyError) else f"no column {error}") from None
+        raise damaged(file, error if not isinstance(error, KeyError) else f"no column {error}") from None
     if [row["step"] for row in found] != list(range(len(found))):
         raise damaged(file, "the steps are not numbered 0, 1, ...")
     return found

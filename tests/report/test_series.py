@@ -9,6 +9,7 @@ from screenpath.cv.choice import folds_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.report import series
 from screenpath.report.figures import path_axis, seconds_text, spread
+from screenpath.store.record import damaged
 from tests.report.conftest import write_cv
 
 
@@ -70,6 +71,12 @@ def test_a_damaged_cross_validation(runs, tmp_path, name, text, word):
     with pytest.raises(RunFolderError, match="is damaged") as caught:
         series.read_cv(run)
     assert word in str(caught.value)
+
+
+def test_a_file_that_may_not_be_read_is_not_damaged():
+    found = damaged("run.json", PermissionError(13, "Permission denied"))
+    assert str(found) == "run.json cannot be read: Permission denied\n  ask for the right to read it"
+    assert str(damaged("a", OSError(5, "Input/output error"))).startswith("a is damaged: Input/output error\n")
 
 
 def test_one_fold_alone_has_no_standard_error(runs, tmp_path):
