@@ -72,7 +72,8 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
     _refuse_filling(run, "LIBSVM")
     scaling = run.record["preparation"].get("scaling") or "none"
     if scaling != "none":
-        hint = "export `to=onnx` or `to=sklearn`, or scale the data file and compute the path with `scale=none`"
+        elsewhere = "" if run.voting else "export `to=onnx` or `to=sklearn`, or "
+        hint = f"{elsewhere}scale the data file and compute the path with `scale=none`"
         raise UsageError(f"LIBSVM does not scale new data, and this run has `scale={scaling}`", hint)
     if run.kernel not in LIBSVM_KERNELS:
         raise UsageError(f"LIBSVM has no kernel {run.kernel}", "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
@@ -130,7 +131,8 @@ def _of_labels(coefficients: np.ndarray, count: int) -> tuple[np.ndarray, np.nda
 def _refuse_filling(run: Run, tool: str) -> None:
     if run.fill is not None:
         what = f"{tool} does not fill in missing values, as this run with `missing` does"
-        raise UsageError(what, "export `to=onnx` or `to=sklearn`, or fill them in first")
+        others = "" if run.voting else "export `to=onnx` or `to=sklearn`, or "
+        raise UsageError(what, f"{others}fill them in first")
 
 
 def _kernel_model(run: Run, step: dict, training: str | tuple | None) -> tuple[Any, dict]:
@@ -237,6 +239,7 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
     vectors as change no decision by more, which ``say`` is told.
     """
     run.declared()
+    scaling = str(run.record["preparation"].get("scaling") or "none")
     if training is not None and not (run.kernel and kind in KERNEL):
         raise UsageError("`training` is used only for a kernel run", "leave it out")
     if run.kernel == "precomputed":
@@ -247,8 +250,10 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
         raise UsageError(what, "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     if run.voting and kind not in (VOTES if run.kernel else LINEAR_VOTES):
         what = f"`to={kind}` has no votes of pairs of labels, by which {run.path} decides"
+        if run.kernel and scaling != "none":
+            raise UsageError(what, "scale the data file, compute the path with `scale=none`, and export `to=libsvm`")
         raise UsageError(what, f"export `to={VOTES[0] if run.kernel else LINEAR_VOTES[0]}`")
-    scaled = run.record["preparation"].get("scaling") in ("standard", "maxabs")  # for a kernel, only scales are listed
+    scaled = scaling in ("standard", "maxabs")  # for a kernel, only scales are listed
     lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
     if run.n_features > MOST and lists_all:
         what = f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}"

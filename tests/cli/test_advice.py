@@ -28,6 +28,8 @@ REFUSED = {
     f"{SVM} --one-vs-one --positive 1": 2, f"{SVM} --one-vs-one --one-vs-rest": 2,
     "cv svm three --grid 3 --folds 2 --one-vs-one --certificate": 1,
     "svm three --grid 4 --part 1/2 --one-vs-one --certificate": 1, "svm two --one-vs-one --eps-path 0.1": 2,
+    "svm three --grid 3": 3, "svm three --kernel rbf --grid 3": 2, "l1svm three --grid 3": 2,
+    "svm people.csv --target smoker --drop id --one-hot city --delimiter ;": 1,
     f"{SVM} --one-vs-rest --positive 1": 2, "svm two --one-vs-rest --eps-path 0.1": 2, f"{SVM} --c 1": 1,
     f"{SVM} --c-list 1,2": 1, f"{SVM} --chunk-form s": 1, "svm two --reference 1": 1, f"{SVM} --eps-path 0.1": 1,
     "svm two --eps-path 0.1 --tol 0.5": 1, f"{SVM} --out - --resume": 1, f"{SVM} --out - --force": 1,

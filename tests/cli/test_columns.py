@@ -134,8 +134,24 @@ def test_columns_from_python(tmp_path):
         assert (column.kind, column.different, column.missing, column.option) == kinds[column.name]
 
 
+def test_the_comma_is_named_as_the_command_line_names_it(call):
+    for mark, cell in (("thousands", "1,234.5"), ("decimal", "1.234,5")):
+        Path("t.csv").write_text("a;y\n" + f"{cell};0\n{cell};1\n")
+        (row,) = (line for line in call("inspect", "t.csv").out.splitlines() if line.startswith("a "))
+        assert row.endswith(f"--{mark}")
+
+
+def test_prices_look_like_targets_however_they_are_written(call):
+    Path("t.csv").write_text("a,y\n1,2.50\n2,3.75\n3,4.10\n")
+    found = call("svm", "t.csv")
+    assert "4.10 (1 sample)" in found.err and "targets of a regression: use lad, svr or quantile" in found.err
+
+
 def test_nothing_to_learn_gives_no_command_line(call):
-    for text in ("a,y\n", "a,y\n,\n,\n", "a,y\n1,1\n2,1\n"):
+    Path("t.csv").write_text("a,y\n")
+    for words in (("inspect", "t.csv"), ("svm", "t.csv", "--missing", "drop")):
+        assert "t.csv holds no samples\n  add a row for each sample" in call(*words).err
+    for text in ("a,y\n,\n,\n", "a,y\n1,1\n2,1\n"):
         Path("t.csv").write_text(text)
         found = call("inspect", "t.csv")
         assert "to learn" not in found.out and "what to do" in found.out

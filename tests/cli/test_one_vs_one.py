@@ -104,6 +104,13 @@ def test_formats_without_votes_are_refused(call, three, kernel, kind, advice):
     assert call("export", "run", "--to", advice, "-o", "model").code == 0
 
 
+def test_a_scaled_run_is_not_sent_from_format_to_format(call, three):
+    assert call("svm", three, "--one-vs-one", *GRID, *RBF, "--scale", "standard", "-o", "run").code == 0
+    for kind in ("onnx", "json", "sklearn", "libsvm"):
+        found = call("export", "run", "--step", 1, "--to", kind, "-o", "model")
+        assert found.code == 2 and "--scale none" in found.err and "to onnx or" not in found.err
+
+
 def test_two_labels_are_the_binary_path(call, three, tmp_path):
     lines = (tmp_path / three).read_text().splitlines()
     (tmp_path / "two").write_text("\n".join(line for line in lines if not line.startswith("5")) + "\n")

@@ -87,9 +87,11 @@ class Column:
     @property
     def todo(self) -> str:
         """Return the options that a column needs, one way of several."""
+        grouped = all(map(THOUSANDS.fullmatch, self.tokens))
         ways = {
             "drop": "`drop`", "date": "`drop`", "id": "`id` or `drop`", "one_hot": "`one_hot`", "na": "`na={1}`",
-            "number": "write numbers", "comma": "`decimal`", None: "`missing`" if self.missing else "",
+            "number": "write numbers", "comma": "`thousands`" if grouped else "`decimal`",
+            None: "`missing`" if self.missing else "",
         }  # fmt: skip
         return ways[self.option].format(self.name, (*self.tokens, "")[0])
 

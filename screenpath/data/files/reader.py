@@ -13,6 +13,7 @@ from screenpath.data.files.dataset import LARGER_THAN_MEMORY, Dataset, Form, Gro
 from screenpath.data.files.source import to_come
 from screenpath.data.files.table import ENCODE, FILL_IN, MISSING, NUMBERS, Batch, TableFile, Target, Vocabulary
 from screenpath.data.words.numerals import is_number
+from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import counted_csr
 
@@ -250,6 +251,8 @@ def read_table(
             named += [cells.values[code] if code >= 0 else "" for code in cells.codes[good].tolist()]
         rows.add(block, places, good, gaps, room)
     found = _advised(faults.counted(), odd, rows.good.size)
+    if not rows.good.size and not found:
+        raise DataError(f"{table.name} holds no samples", "add a row for each sample")
     if target.numbers.size != rows.good.size or not rows.good.size:  # a target that is none, or no rows
         return None, found
     X, places = rows.finish(len(form.numbers))

@@ -218,11 +218,11 @@ def are_targets(labels: np.ndarray) -> bool:
     return bool(labels.size > MANY or np.any(labels != np.floor(labels)))
 
 
-def binary_labels(y, source: str = "", names=None) -> np.ndarray:
+def binary_labels(y, source: str = "", names=None, ways=("one_vs_one", "one_vs_rest")) -> np.ndarray:
     """Turn two labels into signs, shape (n,): the larger is +1. Another number of labels is a DataError.
 
     ``source``, the name of the data, is put before an error message; it is empty for Python functions of arrays, whose
-    hints name no options.
+    hints name no options. ``ways`` are the options of the model for more than two labels.
     """
     low, high = (y.min(), y.max()) if y.size else (0.0, 0.0)
     upper = y == high
@@ -236,19 +236,20 @@ def binary_labels(y, source: str = "", names=None) -> np.ndarray:
     if labels.size == 1:
         raise DataError(f"{where}only one label: {named}", "a classifier needs samples of two labels")
     message = f"{where}two labels are needed, these are {labels.size}: {named}"
-    raise DataError(message, _several_hint(labels, names, bool(source)))
+    raise DataError(message, _several_hint(labels, names, bool(source), ways))
 
 
-def _several_hint(labels: np.ndarray, names, options: bool) -> str:
+def _several_hint(labels: np.ndarray, names, options: bool, ways) -> str:
     """Return the hint for more than two labels; Python functions of arrays have no ``options`` for them."""
     if options:
         one = "choose one against the rest (`positive=LABEL`"
-        every = "fit all: svm or l1svm with `one_vs_rest`, sparse-svm"
+        every = f"fit all: {''.join(f'`{way}` or ' for way in ways)}sparse-svm"
         regression = "use lad, svr or quantile"
     else:
         one = "choose one against the rest (pass y == LABEL"
         every = "fit all: sparse_svm_path, a classifier of screenpath.sklearn, or screenpath.run with `one_vs_rest`"
         regression = "use lad_path, svr_path or quantile_path"
+    names = None if isinstance(names, Spelled) else names  # numbers as the file spells them
     if names is None and are_targets(labels):
         return f"they look like the targets of a regression: {regression}; for classes {one}), or {every}"
     in_python = "; in Python pass y == label" if options else ""
