@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import partial
+from itertools import groupby
 from shutil import get_terminal_size
 
 import click
@@ -13,7 +14,7 @@ from screenpath.catalogue import options as o
 from screenpath.cli import options as shared
 from screenpath.cli.help import GroupedOption, helped
 from screenpath.cli.options import DONE, ERROR, Named, force_option
-from screenpath.errors import UsageError, flags, shown
+from screenpath.errors import DataError, UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
 CLASSES_SHOWN = 20
@@ -47,8 +48,11 @@ def inspect(data, **options):
         width = min(max(17, *(len(shown(name)) for name, _ in facts)), WIDEST_NAME)
         for name, value in facts:
             click.echo(shown(f"{name:<{width}} {value}"))
-    for fault in seen.faults:
-        click.echo(f"fault: {shown(str(fault))}\n  {shown(flags(fault.hint))}")
+    if seen.data is None and not seen.faults:
+        raise DataError(f"{data} holds no samples", "add a row for each sample")
+    for hint, alike in groupby(seen.faults, lambda fault: fault.hint):
+        lines = [f"fault: {shown(str(fault))}\n" for fault in alike]
+        click.echo(f"{''.join(lines)}  {shown(flags(hint))}")
     if not seen.complete:
         click.echo(f"stopped at {len(seen.faults)} faults; --max-faults N shows more")
     if seen.data is None:

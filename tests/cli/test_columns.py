@@ -1,6 +1,7 @@
 """What a column holds and what to do with it: ``inspect``, hints, and a command line that works when typed."""
 
 import shlex
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,19 @@ def test_prices_look_like_targets_however_they_are_written(call):
     Path("t.csv").write_text("a,y\n1,2.50\n2,3.75\n3,4.10\n")
     found = call("svm", "t.csv")
     assert "4.10 (1 sample)" in found.err and "targets of a regression: use lad, svr or quantile" in found.err
+
+
+def test_numbers_without_names_are_told_how_to_get_them(call):
+    Path("t.csv").write_text("1,2.5,0\n2,3.5,1\n3,4.5,0\n")
+    found = call("inspect", "t.csv")
+    assert found.code == 1 and found.out.count("fault: ") == 3
+    assert found.out.count("CSV is read where") == found.out.count("put the names") == 1
+    typed = found.out.split("labels: ")[1].split("; in LIBSVM")[0]
+    subprocess.run(typed.replace("OLD", "t.csv").replace("NEW", "new.csv"), shell=True, check=True)
+    assert call("svm", "new.csv", "--grid", 2, "-o", "r").code == 0
+    Path("empty").write_text("")
+    found = call("inspect", "empty")
+    assert found.code == 1 and found.err == "error: empty holds no samples\n  add a row for each sample\n"
 
 
 def test_nothing_to_learn_gives_no_command_line(call):

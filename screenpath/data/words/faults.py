@@ -41,6 +41,7 @@ _CSV = (
     "this looks like CSV, not LIBSVM text",
     "CSV is read where its first line has the names of its columns; in LIBSVM text " + _FORMAT,
 )
+MANY = 20  # columns up to which a first line is made up
 _QUOTED = (
     "this looks like CSV with a line break in a quoted cell",
     "write each row and the names of the columns on one line",
@@ -137,9 +138,14 @@ def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
         return _ENCODED
     if text.count('"') % 2:
         return _QUOTED
-    named = not any(is_number(cell) for cell in text.split(","))
+    cells = text.split(",")
+    named = not any(map(is_number, cells))
     if line > 1 and named:
         return _BELOW[0], _BELOW[1].format("line" if line == 2 else f"{line - 1} lines")
+    if line == 1 and not named:
+        names = ",".join(f"x{j}" for j in range(1, len(cells))) if len(cells) <= MANY else "x1,x2,..."
+        how = f"put the names of its columns above it, y for the labels: (echo {names},y; cat OLD) > NEW"
+        return _CSV[0], f"{how}; in LIBSVM text {_FORMAT}"
     return _CSV
 
 
