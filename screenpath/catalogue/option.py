@@ -27,7 +27,13 @@ GROUPS = (
 
 RENAMED = {"weights": "sample_weight"}  # scikit-learn's name for a keyword that is an array
 LISTS = {"grid": ("c_list", "lambda_list"), "betas": ("beta",), "alphas": ("alpha",)}  # options of lists of values
-ELSEWHERE = {"cv": "folds", "n_jobs": "jobs", "scoring": "score"}  # scikit-learn's names of options
+# Names that scikit-learn, pandas and LIBSVM have for an option; the first of several that a command has is meant.
+ELSEWHERE = {
+    "cv": "folds", "v": "folds", "n_jobs": "jobs", "scoring": "score", "C": "c", "Cs": "c_list", "g": "gamma",
+    "e": "tol", "max_iter": "max_epochs", "random_state": "seed", "y": "target", "label": "target", "labels": "target",
+    "impute": "missing", "na_values": "na", "sep": "delimiter", "index_col": "id", "usecols": "columns",
+    "proba": "calibrate decision", "probability": "calibrate decision", "decision_function": "decision",
+}  # fmt: skip
 PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -219,10 +225,15 @@ def completed(options: Iterable[Option], given: Mapping, what: str) -> dict:
     known = {one.name: one for one in options}
     for name in given:
         if name not in known:
-            near = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
+            near = elsewhere(name, known) or difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{what} has no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
     given = _with_lists(known, given)
     return {name: one.checked(given[name]) if name in given else one.default for name, one in known.items()}
+
+
+def elsewhere(name: str, known) -> list[str]:
+    """Return the option of those known that other programs call ``name``, as a list of one; empty if none is."""
+    return [one for one in ELSEWHERE.get(name, "").split() if one in known][:1]
 
 
 def lists_of(known) -> dict[str, str]:

@@ -169,7 +169,7 @@ def _run(arguments, known: dict) -> int:
         other, page = None, "help"
         if isinstance(error, click.NoSuchOption) and context:
             page = "help-all" if is_long(context.command) else page
-            other = option_of_others(error.option_name, context.info_name, context.command_path)
+            other = option_of_others(error.option_name, context)
         return fail(other or error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
     except (click.Abort, KeyboardInterrupt) as error:
         if isinstance(error.__cause__, EOFError):  # as of byte code that a full disk has cut off; click calls it a stop

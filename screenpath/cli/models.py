@@ -7,6 +7,7 @@ import warnings
 
 import click
 
+from screenpath.catalogue.option import elsewhere
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.help import Helped, Suggesting, examples_of
@@ -32,16 +33,24 @@ def command_of(name: str) -> click.Command:
     )
 
 
-def option_of_others(flag: str, name: str | None, command: str) -> str | None:
-    """Return which other models, or cross-validations, have an option that a model's command lacks; None if none."""
+def option_of_others(flag: str, context: click.Context) -> str | None:
+    """Return which other models, or cross-validations, have an option that a command lacks, or its own name for it, if
+    other programs call it so; None if neither is.
+    """
     from screenpath.engine.options import cv_spec
 
+    name, command, option = context.info_name, context.command_path, flag.lstrip("-").replace("-", "_")
+    if near := elsewhere(option, {one.name for one in context.command.params}):
+        return f"No such option '{flag}'. Did you mean '--{near[0].replace('_', '-')}'?"
+    if name == "predict" and option in _names(SPECS["svm"]):
+        return f"{flag} is an option of the run, which keeps it: predict reads and prepares data as the run did"
     if name not in SPECS:
         return None
-    option, own = flag[2:].replace("-", "_"), SPECS[name]
+    own = SPECS[name]
     for spec, of in ((own, name), (cv_spec(own), f"cv {name}")):
-        if option in _names(spec):
-            return f"{flag} is an option of screenpath {of}, not of {command}"
+        for one in (option, *elsewhere(option, _names(spec))):
+            if one in _names(spec):
+                return f"--{one.replace('_', '-')} is an option of screenpath {of}, not of {command}"
     have = [other for other, spec in SPECS.items() if option in _names(spec)]
     if not have:
         return None

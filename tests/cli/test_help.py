@@ -11,11 +11,12 @@ import pytest
 
 from screenpath import rules_of
 from screenpath.catalogue.elastic import NETS
-from screenpath.catalogue.option import GROUPS
+from screenpath.catalogue.option import ELSEWHERE, GROUPS
 from screenpath.catalogue.specs import SPECS
 from screenpath.cli.app import COMMANDS, SECTIONS, cli
 from screenpath.cli.help import GroupedOption, Helped, whole_page
 from screenpath.cli.man import pages
+from screenpath.engine.options import cv_spec
 from screenpath.screen import STATIC, parse_kernel_rule, parse_rule
 from screenpath.screen.l1svm import parse_feature_rule
 from screenpath.screen.pathwise import GUESSED
@@ -54,6 +55,29 @@ def test_options_stand_in_groups(names):
 def test_every_page_fits_a_screen(call, names):
     lines = call(*names.split(), "--help").out.splitlines()
     assert 5 < len(lines) <= 60 and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("svm --label y", "Did you mean '--target'?"), ("svm -C 1", "Did you mean '--c'?"),
+    ("cv svm --cv 3", "Did you mean '--folds'?"), ("svm --cv 3", "--folds is an option of screenpath cv svm, not of"),
+    ("cv svm --probability", "Did you mean '--calibrate'?"), ("predict --proba", "Did you mean '--decision'?"),
+    ("svm --random-state 1", "Did you mean '--seed'?"), ("l1svm --epsilon 1", "--epsilon is an option of svr and"),
+    ("predict r d --decimal ,", "--decimal is an option of the run"), ("show --foo", "No such option '--foo'."),
+])  # fmt: skip
+def test_names_of_other_programs_are_known(call, words, said):
+    found = call(*words.split())
+    assert found.code == 2 and said in found.err and "  see screenpath " in found.err
+
+
+@pytest.mark.parametrize("names", ["", "cv", "show", "cache warm", "cv svm"])
+def test_every_command_has_a_page_of_all_options(call, names):
+    found = call(*names.split(), "--help-all")
+    assert found.code == 0 and found.out.startswith("Usage: screenpath")
+
+
+def test_every_name_of_another_program_is_one_of_ours():
+    ours = {one.name for spec in SPECS.values() for of in (spec, cv_spec(spec)) for one in of.path_options}
+    assert {one for names in ELSEWHERE.values() for one in names.split()} <= ours | {"decision"}
 
 
 def test_the_manual_has_a_page_for_each_command_with_all_options(tmp_path):
