@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass, field
@@ -390,12 +391,24 @@ def _moment(path: Path) -> list:
     return found
 
 
+def _no_run(path: Path) -> RunFolderError:
+    """Return the error of a name without a run, which suggests the runs below it or the one of this name in runs."""
+    if path.is_file():
+        hint = "the folder that a path command wrote (`out=DIR`) comes first, then data"
+        return RunFolderError(f"{path} is a file, not a run folder", hint)
+    near = [folder for folder in [Path("runs", path)] if (folder / records.RUN).is_file()]
+    with contextlib.suppress(UsageError):
+        near = near or records.run_folders(path)[:3]
+    hint = "give the folder that a path command wrote (`out=DIR`)"
+    hint = f"did you mean {' or '.join(map(str, near))}?" if near else hint
+    return RunFolderError(f"{path} is not a run folder: there is no run.json", hint)
+
+
 def _read(path: Path) -> Run:
     try:
         record = records.read_record(path)
     except FileNotFoundError:
-        what = f"{path} is not a run folder: there is no run.json"
-        raise RunFolderError(what, "give the folder that a path command wrote (`out=DIR`)") from None
+        raise _no_run(path) from None
     if record["status"] == records.EMPTIED:
         raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
     if "sha256" not in record:

@@ -64,6 +64,17 @@ def test_the_problem_that_was_solved(call, data, command, said, unsaid):
     assert said.split(";")[0] in Path("r.html").read_text()
 
 
+def test_what_is_no_run_folder_leads_to_one(call, data, tmp_path):
+    assert call("svm", data, "--grid", 2, "-o", "runs/a", "-q").code == 0
+    for words in (("show", "a"), ("show", "runs"), ("predict", "a", data)):
+        found = call(*words)
+        assert found.code == 1 and found.err.endswith("no run.json\n  did you mean runs/a?\n")
+    found = call("predict", data, "runs/a")
+    assert "is a file, not a run folder\n" in found.err and "comes first, then data" in found.err
+    (tmp_path / "empty").mkdir()
+    assert "give the folder that a path command wrote (--out DIR)" in call("show", "empty").err
+
+
 def test_wrong_usage(call, data):
     assert call("svm", data, "--c-list", "0.1,1", "-o", "r", "--quiet").code == 0
     assert "no solution of step 9" in call("show", "r", "--step", 9).err

@@ -351,7 +351,7 @@ def read_meta(path: Path) -> tuple[dict, str]:
             raise TypeError
     except FileNotFoundError:
         what = f"{path} is a folder, but not one of shards"
-        raise DataError(what, "name a LIBSVM text file, or a converted folder") from None
+        raise DataError(what, "name a file of LIBSVM text, CSV or Parquet, or a folder of convert") from None
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}", "check that it may be read") from None
     except (ValueError, KeyError, TypeError, RecursionError):
