@@ -15,7 +15,7 @@ from pathlib import Path
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
 from screenpath.data.words.tables import CsvTable, JsonLines
-from screenpath.errors import UsageError, failures_named
+from screenpath.errors import RunFolderError, UsageError, failures_named
 from screenpath.store.record import FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
@@ -127,7 +127,10 @@ def form_of(name: str | None, forms, usual: str) -> str:
 
 
 def refuse_inputs(folder: Path, inputs) -> None:
-    """Refuse to write a folder that the same command reads, wholly or one of its files."""
+    """Refuse to write a folder that the same command reads, wholly or one of its files, or that cannot be made."""
+    above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if above != folder and not os.access(above, os.W_OK):  # before anything is read or compiled
+        raise RunFolderError(f"{folder} cannot be made: {above} is closed to you", "choose another folder with `out`")
     names = [folder / name for name in (*FILES, LOCK)]
     for one in (Path(one) for one in inputs if str(one) != "-"):
         for path in [folder] if one.is_dir() else names:

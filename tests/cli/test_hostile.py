@@ -41,6 +41,14 @@ def test_numbers_that_no_machine_can_count(call, data, words):
     assert found.code == 2 and found.err.count("error: ") == 1 and "Traceback" not in found.err
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_read(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(tmp_path))
+    found = call("svm", "missing.csv", "-o", "a/b")
+    assert found.code == 1 and found.err.startswith("error: a/b cannot be made: ") and "missing" not in found.err
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert "missing.csv: no such file" in call("svm", "missing.csv", "-o", "a/b").err  # it need not be made
+
+
 @pytest.mark.parametrize("words", [
     ("svm", ""), ("predict", "", "data"), ("show", ""), ("convert", "data", ""), ("merge", "", "b", "-o", "c"),
     ("svm", "data", "--weights", ""), ("svm", "data", "--test", ""), ("compare-rules", "svm", ""),

@@ -105,7 +105,7 @@ def test_auto_encodes_few_texts_and_two_are_one_feature(call, tmp_path):
     Path("new.csv").write_text("num,two,three\n1,a,x\n1,b,x\n1,c,x\n")
     found = call("predict", "r", "new.csv", "--step", "C=10", "--decision")
     one, other, strange = (line.split(",")[1] for line in found.out.splitlines()[1:])
-    assert one != other and strange == one and "1 rows have a value of 'two'" in found.err
+    assert one != other and strange == one and "1 row has a value of 'two'" in found.err
     assert call("svm", "t.csv", *options[:4], "--one-hot", "two,three", *GRID, "-o", "e").code == 0
     assert screenpath.load_run("e").run.feature_names[1:3] == ("two=a", "two=b")  # who names a column gets all values
     assert call("convert", "t.csv", "s", *options[:6], "--quiet").code == 0

@@ -201,7 +201,7 @@ def test_one_hot_columns(tmp_path):
     new = io.BytesIO(b"age,colour,size,more\n1,green,2,0\n0,blue,0,0\n")
     new = read_like(new, form=data.form, labels=MARKED)
     assert new.X.toarray().tolist() == [[2, 0, 0, 1], [0, 1, 0, 0]] and np.isnan(new.y).all()
-    assert "more" in new.notices[0] and "1 rows have a value of 'colour'" in new.notices[1]
+    assert "more" in new.notices[0] and "1 row has a value of 'colour'" in new.notices[1]
     assert csv(text, one_hot=["colour", "size", "age"]).d == 8  # numbers may be kinds, too
 
 

@@ -127,7 +127,8 @@ class Reader:
     def notices(self) -> tuple[str, ...]:
         """Return a sentence for each one-hot column with values unknown to the training data."""
         return tuple(
-            f"{v.unknown} rows have a value of '{name}' that the training data does not have: all its features are 0"
+            f"{v.unknown} row{' has' if v.unknown == 1 else 's have'} a value of '{name}' that the training data does "
+            "not have: all its features are 0"
             for name, v in self.vocabularies.items()
             if v.unknown
         )
