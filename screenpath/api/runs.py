@@ -262,9 +262,8 @@ def report_run(path: RunLike, out: FileLike, *, loo: bool = False, force: bool =
     from screenpath.store.outputs import form_of
 
     opened = _opened(path)
-    output = _output(out, force, opened)
-    form_of(output.name, ("html",), "html")
-    output.write(page(opened.run, series.LEFT_OUT if loo else ()))
+    form_of(file_name(out, "out"), ("html",), "html")
+    _output(out, force, opened).write(page(opened.run, series.LEFT_OUT if loo else ()))
     return Path(out)
 
 

@@ -168,6 +168,9 @@ def _run(arguments, known: dict) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         other, page = None, "help"
+        if context and getattr(error, "option_name", None) == "--help-all":  # a page that has all options on --help
+            say(f"{context.get_help()}\n")
+            return DONE
         if isinstance(error, click.NoSuchOption) and context:
             page = "help-all" if is_long(context.command) else page
             other = option_of_others(error.option_name, context)

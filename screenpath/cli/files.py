@@ -11,6 +11,7 @@ from shutil import get_terminal_size
 import click
 
 from screenpath.catalogue import options as o
+from screenpath.catalogue.option import Option
 from screenpath.cli import options as shared
 from screenpath.cli.help import GroupedOption, helped
 from screenpath.cli.options import DONE, ERROR, Named, force_option
@@ -143,10 +144,11 @@ def _facts(seen):
 )
 @click.argument("data", metavar="DATA...", nargs=-1, required=True, type=Named())
 @click.argument("out", metavar="OUT", type=Named())
-@grouped(
-    "--block-mb", group="output", default=32.0, show_default=True, type=shared.Between(1.0, 2048.0),
+@shared.flag(Option(
+    "block_mb", 32.0, "number", valid=lambda mb: 1.0 <= mb <= 2048.0, demand="must lie between 1 and 2048", stated=True,
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
-)  # fmt: skip
+    group="output",
+))  # fmt: skip
 @grouped(
     "--by", group="output", everyday=True, default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
     help="Contents of a shard: columns for l1svm, huber and sparse-svm, -lad, -quantile; else rows.",

@@ -37,11 +37,6 @@ class WithExamples:
         super().__init__(*arguments, **more)
         self.examples = tuple(examples)
 
-    def get_params(self, ctx):
-        """Return the parameters, with ``--help-all``: a page that has all options on ``--help`` does not name it."""
-        more = HELP_ALL if is_long(self) else ALSO_HELP  # type: ignore[arg-type]  # this is a command, too
-        return [*super().get_params(ctx), more]  # type: ignore[misc]
-
     def format_examples(self, formatter):
         """Write the examples, one per line, not wrapped."""
         if self.examples:
@@ -73,6 +68,10 @@ def _show_whole_page(ctx, param, value) -> None:
 
 class Helped(WithExamples, click.Command):
     """A command whose page has examples, and options in groups if they have any."""
+
+    def get_params(self, ctx):
+        """Return the parameters; those of long commands end in ``--help-all``."""
+        return [*super().get_params(ctx), HELP_ALL] if is_long(self) else super().get_params(ctx)
 
     def format_help(self, ctx, formatter):
         """Write the page: of a long command the everyday options, unless ``WHOLE`` asks for all."""
@@ -112,12 +111,9 @@ def _brief(text: str) -> str:
     return f"{first}.{mark}{default.partition(']')[0].partition('; x>=')[0]}]" if mark else f"{first}."
 
 
-HELP_ALL, ALSO_HELP = (
-    click.Option(
-        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_page, hidden=hidden,
-        help="Show all options, in groups, and exit.",
-    )
-    for hidden in (False, True)
+HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_page,
+    help="Show all options, in groups, and exit.",
 )  # fmt: skip
 
 

@@ -34,9 +34,7 @@ def command_of(name: str) -> click.Command:
 
 
 def option_of_others(flag: str, context: click.Context) -> str | None:
-    """Return which other models, or cross-validations, have an option that a command lacks, or its own name for it, if
-    other programs call it so; None if neither is.
-    """
+    """Return which others have an option that a command lacks, or our name for that of another program; or None."""
     from screenpath.engine.options import cv_spec
 
     name, command, option = context.info_name, context.command_path, flag.lstrip("-").replace("-", "_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 
@@ -19,7 +18,8 @@ DONE, ERROR, USAGE, UNCERTIFIED = 0, 1, 2, 3  # exit codes; and 128 + signal num
 # Entries of the context's object: the `time.monotonic()` value at which the command began, and the form of messages.
 BEGAN, LOG_FORMAT = "began", "log_format"
 # What stands in the help for a value of a kind of option.
-NAMES = {"number": "NUMBER", "positive": "NUMBER", "numbers": "NUMBERS", "size": "SIZE", "label": "LABEL"}
+NAMES = {"numbers": "NUMBERS", "size": "SIZE", "label": "LABEL"}
+NAMES |= dict.fromkeys(("number", "positive", "share"), "NUMBER")
 
 
 def stack(*decorators):
@@ -31,18 +31,6 @@ def stack(*decorators):
         return function
 
     return apply
-
-
-class Between(click.FloatRange):
-    """A number of a range; click alone would accept nan."""
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, str) and not is_number(value):
-            self.fail(f"'{value}' is not a number", param, ctx)
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{number} is not in the range {self._describe_range()}.", param, ctx)
-        return number
 
 
 class Named(click.Path):
@@ -89,8 +77,6 @@ class Choice(click.Choice):
 
 
 def _type(option: Option):
-    if option.kind == "share":
-        return Between(0.0, 1.0, min_open=not option.ends[0], max_open=not option.ends[1])
     kinds: dict[str, Callable] = {
         "whole": lambda: Checked(option) if option.choices else click.IntRange(option.least, option.most),
         "choice": lambda: Choice(option),

@@ -17,8 +17,6 @@ from screenpath.cli.options import Named, flag, force_option, quiet_option
 from screenpath.cli.results import say_step, step_option, training_option, usual_step
 from screenpath.errors import UsageError, tell
 
-FORMATS = ("csv", "parquet")
-
 
 @helped(
     "predict",
@@ -36,7 +34,7 @@ FORMATS = ("csv", "parquet")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
 @click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
 @click.option(
-    "--format", type=click.Choice(FORMATS),
+    "--format", type=click.Choice(["csv", "parquet"]),
     help="Format.  [default: by the end of FILE; else csv]",
 )  # fmt: skip
 @force_option
@@ -73,7 +71,7 @@ def predict(
     from screenpath.data.files.cells import USUAL
     from screenpath.data.files.read import columns_written
     from screenpath.data.words.labels import label_text
-    from screenpath.data.words.tables import need_parquet, parquet_of
+    from screenpath.data.words.tables import parquet_of
     from screenpath.engine.stable import reads_training
     from screenpath.engine.stored import decision_values, not_scored, stable_labels, step_or_between
     from screenpath.inputs.run_data import of_width, read_new, training_path
@@ -86,9 +84,7 @@ def predict(
     reads = (run.kernel and not run.has(ROWS_FILE)) or removals or interval is not None or again
     support = training_path(run, training) if reads else training
     output = Output(out, force, [run.path, data, support])
-    format = format or form_of(out, FORMATS, "csv")
-    if format == "parquet":
-        need_parquet()
+    format = form_of(out, ("csv", "parquet"), "csv", format)
     spec = run.declared()
     if interval is not None:
         from screenpath.cv.intervals import intervals_of  # which compute, and load numba

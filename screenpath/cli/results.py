@@ -46,9 +46,7 @@ def opened_run(name: str | None, quiet: bool):
 
 
 def outputs_of(run, training: str | None, force: bool, *names: str | None, form: str = "csv") -> list:
-    """Return the files to write, None where there is no name; the run and its training data are never written to.
-    ``form`` is what the first one gets.
-    """
+    """Return the files to write, the first in ``form``, None where there is no name; never the run or its data."""
     from screenpath.store.outputs import Output, form_of
 
     inputs = [run.path, training or run.record["data"].get("path")]

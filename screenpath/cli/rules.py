@@ -100,7 +100,6 @@ def run_study(
     model: str, *, format: str | None, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
 ) -> int:
     from screenpath.cli.options import DONE, UNCERTIFIED
-    from screenpath.data.words.tables import need_parquet
     from screenpath.engine.studies import study
     from screenpath.report.console import Console
     from screenpath.report.figures import need_matplotlib, to_bytes
@@ -108,9 +107,7 @@ def run_study(
     from screenpath.report.series import picture_form
     from screenpath.store.outputs import Output, form_of
 
-    format = format or form_of(out, sorted(FORMAT.choices[1:]), "") or None
-    if format == "parquet":
-        need_parquet()
+    format = form_of(out, sorted(FORMAT.choices), "", format)
     if options["data"] is None and not options["attack"]:
         raise UsageError("DATA is missing", "name a file to compare the rules on, or `attack=100` to attack them")
     if plot and options.get("steps"):

@@ -391,24 +391,16 @@ def _moment(path: Path) -> list:
     return found
 
 
-def _no_run(path: Path) -> RunFolderError:
-    """Return the error of a name without a run, which suggests the runs below it or the one of this name in runs."""
-    if path.is_file():
-        hint = "the folder that a path command wrote (`out=DIR`) comes first, then data"
-        return RunFolderError(f"{path} is a file, not a run folder", hint)
-    near = [folder for folder in [Path("runs", path)] if (folder / records.RUN).is_file()]
-    with contextlib.suppress(UsageError):
-        near = near or records.run_folders(path)[:3]
-    hint = "give the folder that a path command wrote (`out=DIR`)"
-    hint = f"did you mean {' or '.join(map(str, near))}?" if near else hint
-    return RunFolderError(f"{path} is not a run folder: there is no run.json", hint)
-
-
 def _read(path: Path) -> Run:
     try:
         record = records.read_record(path)
     except FileNotFoundError:
-        raise _no_run(path) from None
+        hint = "give the folder that a path command wrote (`out=DIR`)"
+        with contextlib.suppress(UsageError):
+            near = [Path("runs", path)] if Path("runs", path, records.RUN).is_file() else records.run_folders(path)
+            hint = f"did you mean {' or '.join(map(str, near[:3]))}?"
+        hint = f"{hint}, before the data" if path.is_file() else hint
+        raise RunFolderError(f"{path} is not a run folder: there is no run.json", hint) from None
     if record["status"] == records.EMPTIED:
         raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
     if "sha256" not in record:

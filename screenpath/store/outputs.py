@@ -14,15 +14,14 @@ import sys
 from pathlib import Path
 
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
-from screenpath.data.words.tables import CsvTable, JsonLines
+from screenpath.data.words.tables import CsvTable, JsonLines, need_parquet
 from screenpath.errors import RunFolderError, UsageError, failures_named
 from screenpath.store.record import FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
 STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 OTHER = "choose another file"
-ENDS = {"md": "markdown", "tex": "latex", "htm": "html"}  # formats that the end of a file's name tells by another word
-KNOWN = {"csv", "html", "json", "latex", "markdown", "parquet", "pdf", "png", "svg", "tsv", "xlsx"}
+KNOWN = ("csv", "html", "json", "markdown", "parquet", "pdf", "png", "svg", "tex", "tsv", "xlsx")  # ends of names
 
 
 class Output:
@@ -116,13 +115,13 @@ class Output:
             file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
-def form_of(name: str | None, forms, usual: str) -> str:
-    """Return the format that the end of a file's name tells, ``usual`` if it tells none; only those of ``forms`` exist.
-    """
-    end = Path(name or "").suffix.lower()[1:]
-    form = ENDS.get(end, end)
+def form_of(name: str | None, forms, usual: str, asked: str | None = None) -> str:
+    """Return the format that is asked for, or that a file's name ends in, or ``usual``; ``forms`` are all there are."""
+    form = asked or Path(name or "").suffix.lower()[1:].replace("md", "markdown")
     if form in KNOWN and form not in forms:
         raise UsageError(f"`out={name}`: what is written is {' or '.join(forms)}", f"end the name in .{forms[0]}")
+    if form == "parquet":
+        need_parquet()
     return form if form in forms else usual
 
 

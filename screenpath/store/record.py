@@ -47,7 +47,6 @@ CHUNK = 1 << 20
 
 
 def damaged(what, why: str | Exception) -> RunFolderError:
-    """Return the error of a file whose content is wrong, or that the system does not let us read."""
     if isinstance(why, PermissionError):
         return RunFolderError(f"{what} cannot be read: {why.strerror}", "ask for the right to read it")
     why = getattr(why, "strerror", None) or str(why)

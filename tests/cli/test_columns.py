@@ -152,7 +152,7 @@ def test_numbers_without_names_are_told_how_to_get_them(call):
     Path("t.csv").write_text("1,2.5,0\n2,3.5,1\n3,4.5,0\n")
     found = call("inspect", "t.csv")
     assert found.code == 1 and found.out.count("fault: ") == 3
-    assert found.out.count("CSV is read where") == found.out.count("put the names") == 1
+    assert found.out.count("CSV is read where") == 2 and found.out.count("cat OLD") == 1
     typed = found.out.split("labels: ")[1].split("; in LIBSVM")[0]
     subprocess.run(typed.replace("OLD", "t.csv").replace("NEW", "new.csv"), shell=True, check=True)
     assert call("svm", "new.csv", "--grid", 2, "-o", "r").code == 0

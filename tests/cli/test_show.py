@@ -70,7 +70,7 @@ def test_what_is_no_run_folder_leads_to_one(call, data, tmp_path):
         found = call(*words)
         assert found.code == 1 and found.err.endswith("no run.json\n  did you mean runs/a?\n")
     found = call("predict", data, "runs/a")
-    assert "is a file, not a run folder\n" in found.err and "comes first, then data" in found.err
+    assert "is not a run folder" in found.err and found.err.endswith("wrote (--out DIR), before the data\n")
     (tmp_path / "empty").mkdir()
     assert "give the folder that a path command wrote (--out DIR)" in call("show", "empty").err
 

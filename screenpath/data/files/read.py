@@ -40,10 +40,14 @@ def opened(source, cells: Cells = USUAL):
         return
     with open_source(source, cells.encoding != "utf-8") as (raw, name):
         if cells.encoding != "utf-8":
-            raw = recoded(raw, cells.encoding, name)
-        line, stream = first_line(raw)
-        found = header_of(line, cells.delimiter)
-        yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0], cells), None, name)
+            raw = recoded(raw, cells.encoding)
+        try:
+            line, stream = first_line(raw)
+            found = header_of(line, cells.delimiter)
+            yield (None, stream, name) if found is None else (CsvFile(stream, name, found[0], cells), None, name)
+        except UnicodeError:  # of encodings in which a wrong byte cannot stay as it is, such as UTF-16
+            hint = "leave out `encoding`, or name that of the file, such as `encoding=latin-1`"
+            raise DataError(f"{name} is not {cells.encoding.upper()} text", hint) from None
 
 
 def is_table_file(source, cells: Cells = USUAL) -> bool:
@@ -187,11 +191,9 @@ def _whole(table: TableFile, form: Form, settled: bool = False, **how) -> Datase
         raise DataError(f"{table.name}: {len(several)} columns cannot be read as they are", hint, lines)
     if faults:
         raise faults[0].error()
-    if data is None and form.cells.missing != "error":
+    if data is None:
         hint = f"leave out columns with gaps: screenpath inspect {quote(table.name)} counts them"
         raise DataError(f"{table.name}: every row lacks a value, or its label", hint)
-    if data is None:
-        raise DataError(f"{table.name} holds no samples", "add a row for each sample")
     return data
 
 

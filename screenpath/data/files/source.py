@@ -235,18 +235,10 @@ class Rejoined(io.RawIOBase):
         return len(data)
 
 
-def recoded(raw, encoding: str, name: str) -> io.BufferedReader:
+def recoded(raw, encoding: str) -> io.BufferedReader:
     """Return a stream of text as UTF-8; bytes that are no text stay as they are."""
     recoder = codecs.EncodedFile(raw, "utf-8", encoding, "surrogateescape")
-
-    def read(size: int) -> bytes:
-        try:
-            return recoder.read(size)
-        except UnicodeError:  # of encodings in which a byte alone cannot stay, such as UTF-16
-            hint = "leave out `encoding`, or name that of the file, such as `encoding=latin-1`"
-            raise DataError(f"{name} is not {encoding.upper()} text", hint) from None
-
-    return io.BufferedReader(Rejoined(b"", SimpleNamespace(read=read)), BUFFER)
+    return io.BufferedReader(Rejoined(b"", SimpleNamespace(read=recoder.read)), BUFFER)
 
 
 def is_shard_folder(path) -> bool:

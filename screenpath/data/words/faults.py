@@ -144,8 +144,8 @@ def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
         return _BELOW[0], _BELOW[1].format("line" if line == 2 else f"{line - 1} lines")
     if line == 1 and not named:
         names = ",".join(f"x{j}" for j in range(1, len(cells))) if len(cells) <= MANY else "x1,x2,..."
-        how = f"put the names of its columns above it, y for the labels: (echo {names},y; cat OLD) > NEW"
-        return _CSV[0], f"{how}; in LIBSVM text {_FORMAT}"
+        where, mark, rest = _CSV[1].partition(";")
+        return _CSV[0], f"{where}, y for the labels: (echo {names},y; cat OLD) > NEW{mark}{rest}"
     return _CSV
 
 
