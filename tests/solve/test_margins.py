@@ -86,3 +86,27 @@ def test_a_solve_fixes_no_row_wrongly_and_returns_products_where_they_are_asked_
     fixed = np.setdiff1d(np.arange(400), alive)
     assert fixed.size > 0
     assert rough[fixed] == pytest.approx(best[fixed], abs=1e-6 * hi[0])
+
+
+def astray(seed, far, screen):
+    """Return how far ``v`` is from its rows, over the sizes of all, and over the root of what the gap may be."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 40))  # systems in d, and in the rows between the ends
+    G, c, hi = rng.normal(size=(300, d)) + far, rng.normal(size=300) + 0.5, np.full(300, 10.0 ** rng.uniform(-2.0, 1.0))
+    w, alpha, tol = np.zeros(d), np.where(c > 0.0, hi, 0.0), 1e-8
+    room, team = room_of(G, c, hi, w, alpha)
+    v, how = G.T @ alpha, How(tol, 500, screen, NOTHING, False)
+    _, _, _, gap, primal = minimise(matrix_of(G), 300, 0.0, v, w, how, 0.0, room, team)
+    assert 0.0 <= gap <= tol * primal
+    away = np.linalg.norm(v - G.T @ room.vectors[kernels.ALPHA])
+    return away / (np.linalg.norm(G, axis=1) @ hi), away / np.sqrt(tol * primal)
+
+
+@pytest.mark.parametrize("far", [0.0, 30.0])
+@pytest.mark.parametrize("seed", range(wide(5, 200)))
+def test_a_sum_that_has_followed_its_rows_is_near_them_and_exact_where_a_ball_is_put_around_it(seed, far):
+    assert astray(seed, far, True)[0] < 1e-15 and astray(seed, far, False)[1] < 0.1
+
+
+def test_a_sum_that_has_followed_its_rows_is_not_exact_by_itself():
+    assert max(astray(seed, 30.0, False)[0] for seed in range(5)) > 1e-14

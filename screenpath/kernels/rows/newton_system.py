@@ -19,6 +19,7 @@ from screenpath.kernels.rows.unowned import unowned
 DIRECT = 600  # largest number of features whose Hessian is factorised
 GRAM = 150  # with more features: largest |J| whose Gram matrix is factorised; conjugate gradients beyond
 FORCING, PRODUCTS = 0.1, 300  # relative accuracy and longest run of conjugate gradients
+RIDGE = 1e-14  # added to a matrix, times its largest diagonal entry
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -175,21 +176,24 @@ def solve_factored(L, x):
 
 @kernel(fastmath=SUMS, leaf=True)
 def _hessian_direction(H, sigma, scratch, p):
-    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``."""
+    """Turn ``p = -gradient`` into the Newton direction with the kept ``H = G_J'G_J``; return as :func:`direction`."""
     d, peak = p.size, 0.0
     for j in range(d):
         peak = max(peak, H[j, j])
     for j in range(d):
         for k in range(j + 1):
             scratch[j, k] = sigma * H[j, k]
-        scratch[j, j] += 1.0 + 1e-14 * sigma * peak
+        scratch[j, j] += 1.0 + RIDGE * sigma * peak
     _factorise(scratch)
     solve_factored(scratch, p)
+    return RIDGE * (1.0 + sigma * peak) * np.sqrt(inner(p, p))
 
 
 @kernel(fastmath=SUMS)
 def _woodbury_direction(X, J, sigma, p):
-    """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix."""
+    """Turn ``p = -gradient`` into the Newton direction through the |J| x |J| Gram matrix; return as
+    :func:`direction`.
+    """
     n, d, first, right, K = J.size, p.size, np.int64(0), np.empty(J.size), np.empty((J.size, J.size))
     stored, _, indices, indptr, sparse = X
     if sparse:
@@ -216,11 +220,12 @@ def _woodbury_direction(X, J, sigma, p):
     for r in range(n):
         peak = max(peak, K[r, r])
     for r in range(n):
-        K[r, r] += 1.0 / sigma + 1e-14 * peak
+        K[r, r] += 1.0 / sigma + RIDGE * peak
     _factorise(K)
     solve_factored(K, right)
     for r in range(n):
         add(X, J[r], -right[r], p)
+    return RIDGE * (1.0 + sigma * peak) * np.sqrt(peak * inner(right, right))
 
 
 @kernel(fastmath=SUMS)
@@ -244,7 +249,9 @@ def _conjugate_direction(X, J, sigma, p):
 
 @kernel(inner=True, leaf=True)
 def direction(X, inside, members, moved, H, scratch, sigma, p, team):
-    """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways; return rows touched.
+    """Turn ``p = -gradient``, shape (d,), into the Newton direction by the cheapest of three ways.
+
+    Returns the rows touched, and about the norm of the system's residual: infinite if it is not solved as such.
 
     All arrays but ``H`` and the rows are each thread's own.
 
@@ -259,12 +266,11 @@ def direction(X, inside, members, moved, H, scratch, sigma, p, team):
         size += inside[r] > 0
         changed += inside[r] != members[r]
     if size == 0:
-        return 0
+        return 0, RIDGE
     if 2 * size < d and (d <= DIRECT or size <= GRAM):
-        _woodbury_direction(X, moved[:size], sigma, p)
-        return size
+        return size, _woodbury_direction(X, moved[:size], sigma, p)
     if d > DIRECT:
-        return size * (1 + _conjugate_direction(X, moved[:size], sigma, p))
+        return size * (1 + _conjugate_direction(X, moved[:size], sigma, p)), np.inf
     anew = changed >= size  # cheaper than letting rows enter and leave
     if not anew:
         size = 0
@@ -274,5 +280,4 @@ def direction(X, inside, members, moved, H, scratch, sigma, p, team):
     for r in range(inside.size):
         members[r] = inside[r]
     _enter(X, moved[:size], anew, d, H, team)
-    _hessian_direction(H, sigma, scratch, p)
-    return size
+    return size, _hessian_direction(H, sigma, scratch, p)

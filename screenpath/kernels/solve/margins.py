@@ -34,7 +34,7 @@ class Workspace(NamedTuple):
     # shape (8, k): the problem, ``T`` at the start; ``ALPHA`` is a feasible dual point to start from, overwritten by
     # the result
     vectors: np.ndarray
-    # near, G, H: shape (7, k), (k, d), (d, d) or larger: work space for a working set; ``G`` is empty for sparse rows
+    # near, G, H: shape (8, k), (k, d), (d, d) or larger: work space for a working set; ``G`` is empty for sparse rows
     near: np.ndarray
     # int64 of shape (5, k): ``WHERE`` the rows are in the data; ``ALIVE`` counts from 0, and is overwritten by the rows
     # that the gap ball has not fixed
@@ -51,7 +51,7 @@ def workspace(k, d, sparse) -> Workspace:
     """
     order = min(d, DIRECT) if sparse or d <= DIRECT else 0
     return Workspace(
-        np.empty((8, k)), np.empty((7, k)), np.empty((5, k), dtype=np.int64), np.empty((2, k), dtype=np.int8),
+        np.empty((8, k)), np.empty((8, k)), np.empty((5, k), dtype=np.int64), np.empty((2, k), dtype=np.int8),
         np.empty((0 if sparse else k, d)), np.empty((order, order)),
     )  # fmt: skip
 

@@ -179,13 +179,13 @@ def _gather(X, chosen, first, bias, room):
     last = first + chosen.size
     c, lo, hi = near[set_of.C, first:last], near[set_of.LO, first:last], near[set_of.HI, first:last]
     prev, alpha, t = near[set_of.PREV, first:last], near[set_of.ALPHA, first:last], near[set_of.T, first:last]
-    u = near[set_of.U, first:last]
+    u, begin = near[set_of.U, first:last], near[set_of.START, first:last]
     for k in range(at(chosen.size)):
         u[k] = 0.0
     for k in range(at(chosen.size)):
         i = at(chosen[k])
         c[k], lo[k], hi[k], t[k] = vectors[C, i], vectors[LO, i], vectors[HI, i], vectors[T, i]
-        prev[k] = alpha[k] = vectors[ALPHA, i]
+        prev[k] = alpha[k] = begin[k] = vectors[ALPHA, i]
     if not X.sparse:
         dense, G = X.dense, room.G
         for k in range(chosen.size):
@@ -293,7 +293,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
         loose = LOOSE * gap / abs(primal) if gap < margins.SHARP * abs(primal) else 0.0
         done, work, sigma, way = solve_near(
             rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, loose), sigma,
-            limit - iterations, near, room.marks[margins.INSIDE, :n], room.H, team,
+            limit - iterations, screen, near, room.marks[margins.INSIDE, :n], room.H, team,
         )  # fmt: skip
         if sparse:
             for r in range(columns.size):

@@ -1,5 +1,8 @@
 """Newton iterations on a working set, whose rows and vectors are compact copies.
 
+After a step ``s`` along ``p = (I + sigma G_J'G_J)^-1 (v - w)``, ``J`` the rows not clipped, ``v`` would have changed by
+``-s sigma G_J'G_J p = s (p - (v - w))`` if none had come to a clip, or from one: only those that have are read for it.
+
 The threads of a team share the loops over rows; ``w``, ``v`` and the direction are each thread's own, and the same.
 """
 
@@ -17,7 +20,10 @@ FAST, MEDIUM, SLOW = 10.0, 4.0, 2.0  # growth of sigma after rounds of at most 2
 STEADY = 2.0  # its growth with conjugate gradients
 SHORT, SMOOTHER = 0.2, 0.1  # two steps shorter than SHORT in a row, and sigma is multiplied by SMOOTHER
 LONG = 30  # and after each LONG iterations of a proximal round
-C, LO, HI, PREV, ALPHA, T, U = range(7)  # rows of the vectors of a working set; U holds the products with the direction
+SAME = 1e-14  # of a box: up to which a row is where ``v`` has followed it
+DRIFT = 1e-6  # of the target: what the errors of systems that ``v`` follows may add to the gap, about
+# Rows of the vectors of a working set; U holds the products with the direction, START the dual variables at first.
+C, LO, HI, PREV, ALPHA, T, U, START = range(8)
 SCALARS = 5  # numbers that a block gives, before its part of the change of v
 BLOCKS, LEAST = 8, 256  # a loop is cut into so many blocks, of at least so many rows
 
@@ -31,18 +37,21 @@ def step_of(size, sparse):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _clip(X, sigma, step, near, inside, moved, start, stop, v):
+def _clip(X, sigma, step, shift, near, inside, moved, start, stop, v):
     """Move ``t`` by ``-step u``, bring ``alpha`` to it, and ``v`` to ``alpha``; mark the rows not clipped.
+
+    If ``shift`` is not 0, ``v`` has followed a change by ``-shift u`` of the rows that were not clipped before.
 
     Returns ``sum_i phi_i(t_i)``, ``sum_i alpha_i t_i``, ``sum_i alpha_i c_i``, and the rows touched.
     """
     c, lo, hi, prev, alpha, t, u = near[C], near[LO], near[HI], near[PREV], near[ALPHA], near[T], near[U]
-    first, end = at(start), at(stop)
+    first, end, same = at(start), at(stop), SAME if shift != 0.0 else 0.0
     # Loops that write to one array each: with more, the compiler gives up telling them apart, and does not vectorise.
     for r in range(first, end):
         t[r] -= step * u[r]
     for r in range(first, end):
-        u[r] = alpha[r]  # free until the next direction
+        a, follows = alpha[r], shift * u[r]
+        u[r] = a - (follows if (lo[r] < a) & (a < hi[r]) else 0.0)  # free until the next direction
     loss, linear, ell = 0.0, 0.0, 0.0
     for r in range(first, end):
         a = min(max(prev[r] + sigma * t[r], lo[r]), hi[r])
@@ -51,9 +60,10 @@ def _clip(X, sigma, step, near, inside, moved, start, stop, v):
         linear += a * t[r]
         ell += a * c[r]
     for r in range(first, end):
-        inside[r] = lo[r] < alpha[r] < hi[r]
+        change = alpha[r] - u[r]
+        u[r] = 0.0 if abs(change) <= same * (hi[r] - lo[r]) else change
     for r in range(first, end):
-        u[r] = alpha[r] - u[r]
+        inside[r] = lo[r] < alpha[r] < hi[r]
     if X.sparse:
         touched = csr_sum(X.data, X.indices, X.indptr, u, v, start, stop)
     else:
@@ -62,7 +72,7 @@ def _clip(X, sigma, step, near, inside, moved, start, stop, v):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _clip_all(X, sigma, step, near, inside, moved, v, team):
+def _clip_all(X, sigma, step, shift, near, inside, moved, v, team):
     """:func:`_clip` in blocks that the team shares."""
     n, rows = inside.size, step_of(inside.size, X.sparse)
     first, last, blocks = share(team, n, rows)
@@ -73,7 +83,7 @@ def _clip_all(X, sigma, step, near, inside, moved, v, team):
         if not X.sparse:
             for j in range(v.size):
                 part[j] = 0.0
-        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(X, sigma, step, near, inside, moved, s, e, part)
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = _clip(X, sigma, step, shift, near, inside, moved, s, e, part)
     meet(team)
     loss, linear, ell, touched = 0.0, 0.0, 0.0, 0.0
     for b in range(blocks):
@@ -147,57 +157,70 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
 
 
 @kernel(fastmath=SUMS, inner=True)
-def solve_near(X, offset, w, v, tol, sigma, limit, near, inside, H, team):
+def solve_near(X, offset, w, v, tol, sigma, limit, exact, near, inside, H, team):
     """Minimise the problem of a working set of signed rows; return its iterations, rows touched, last ``sigma``, and
     the length of all steps of ``w``.
 
     ``offset`` is ``c . alpha`` of all other rows, ``sigma`` at first the proximal parameter to begin with. ``w`` and
-    ``v`` are overwritten; of ``near``, shape (7, n), ``U`` is 0, and ``PREV``, ``ALPHA`` and ``T`` hold the start and
-    are overwritten. ``inside``, int8 of shape (n,), and ``H``, shape (d, d) or larger, are work space.
+    ``v`` are overwritten; the latter is ``exact`` up to the rounding of a sum over rows if asked to. Of ``near``, shape
+    (8, n), ``U`` is 0, and ``PREV``, ``ALPHA``, ``START`` and ``T`` hold the start and are overwritten but ``START``.
+    ``inside``, int8 of shape (n,), and ``H``, shape (d, d) or larger, are work space.
     """
     X, n, d = unowned(X), inside.size, w.size
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
-    scratch, p = np.empty((order, order)), np.empty(d)
+    scratch, p, v_start, shift, drift = np.empty((order, order)), np.empty(d), v.copy(), 0.0, 0.0
     members, moved = np.empty(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
     for r in range(n):
         members[r] = 0
     iterations, in_round, touched, short, cautious, step, length = 0, 0, 0, 0, False, 0.0, 0.0
     while True:
-        loss, linear, ell, work = _clip_all(X, sigma, step, near, inside, moved, v, team)
-        touched, step = touched + work, 0.0
+        loss, linear, ell, work = _clip_all(X, sigma, step, shift, near, inside, moved, v, team)
+        touched, step, shift = touched + work, 0.0, 0.0
         for j in range(d):
             p[j] = v[j] - w[j]
         half_sq, slackness = 0.5 * inner(p, p), loss - linear
         primal = abs(0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset)
         if half_sq + slackness <= tol * primal or iterations >= limit:
-            break
+            if drift == 0.0 or not exact:
+                break
+            _renew(near, START, ALPHA, n, X.sparse, team)
+            for j in range(d):
+                v[j] = v_start[j]
+            drift = 0.0
+            continue
         if in_round > 0 and (half_sq <= BALANCE * slackness or half_sq <= 1e-30 * primal):
-            _renew(near, n, X.sparse, team)  # the next proximal round
+            _renew(near, ALPHA, PREV, n, X.sparse, team)  # the next proximal round
             growth = FAST if in_round <= 2 else (MEDIUM if in_round <= 5 else SLOW)
             sigma *= STEADY if iterative else (min(growth, MEDIUM) if cautious else growth)
             in_round, short = 0, 0
             continue
-        touched += n + direction(X, inside, members, moved, H, scratch, sigma, p, team)
+        work, error = direction(X, inside, members, moved, H, scratch, sigma, p, team)
+        touched += n + work
         slope = inner(w, p) - inner(v, p)
         step = line_search(X, sigma, p, slope, slope, True, near, n, team)
         length += step * np.sqrt(inner(p, p))
-        for j in range(d):
-            w[j] += step * p[j]
         iterations += 1
         in_round += 1
         short = short + 1 if step < SHORT else 0
         # The kinks are too sharp for where w stands, or for the arithmetic: between two of them the iterates can cycle.
-        if short >= 2 or in_round % LONG == 0:
+        sharp = short >= 2 or in_round % LONG == 0
+        if (drift + step * error) ** 2 <= DRIFT * tol * primal and not sharp:
+            shift, drift = sigma * step, drift + step * error
+        for j in range(d):
+            if shift != 0.0:
+                v[j] += step * (p[j] - (v[j] - w[j]))
+            w[j] += step * p[j]
+        if sharp:
             sigma *= SMOOTHER
             short, cautious = 0, True
     return iterations, touched, sigma, length
 
 
 @kernel(forceinline=True, leaf=True)
-def _renew(near, n, sparse, team):
-    """Make the dual point the centre of the next proximal round."""
+def _renew(near, source, target, n, sparse, team):
+    """Copy a vector of the working set: the dual point becomes the centre of a round, or is what it was at first."""
     rows = step_of(n, sparse)
     first, last, _ = share(team, n, rows)
     for r in range(min(first * rows, n), min(last * rows, n)):
-        near[PREV, r] = near[ALPHA, r]
+        near[target, r] = near[source, r]
