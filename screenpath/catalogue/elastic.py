@@ -84,7 +84,6 @@ def signs_of(options: dict, d: int):
 
 
 def _sparse_grid(model, options):
-    """Return the pairs (alpha, beta), from counts and ratios or from the values of ``alpha`` and ``beta``."""
     from screenpath.problem.grid import beta_values, grid_pairs
 
     if 0.0 in (options["alpha"] or ()) and 0.0 in (options["beta"] or ()):
@@ -223,7 +222,6 @@ def _sparse_weights(step, labels):
 
 
 def _sparse_walk(options):
-    """Return the walk over the grid in ``jobs`` processes, or on a cluster; None where one process walks it."""
     if options["jobs"] == 1 and options["scheduler"] is None:
         return None
     from screenpath.walk.workers import walk_grid

@@ -169,7 +169,6 @@ def _text(option: Option, value):
 
 
 def _label(option: Option, value):
-    """Return a label as a number if it is one; otherwise it is a text."""
     if isinstance(value, bool):
         return str(value)
     try:

@@ -110,7 +110,6 @@ def _l1_build(rows, targets, weights, options):
 
 
 def _l1_grid(model, options):
-    """Return the grid of lambda from ``grid``, ``log``, ``lambda_min_ratio`` or ``lambda_list``."""
     from screenpath.problem.grid import lambda_grid
 
     count, log, ratio, given = (options[one.name] for one in o.LAMBDA_GRID)

@@ -83,7 +83,6 @@ def facts() -> dict:
 
 
 def _processor() -> str | None:
-    """Return the name of the processor, where Linux tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:

@@ -15,6 +15,7 @@ from screenpath.catalogue.specs import SPECS
 from screenpath.cli.help import Helped
 from screenpath.cli.models import ByModel
 from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, data_argument, flags, say, stack
+from screenpath.data.words.tables import aligned
 from screenpath.engine.options import certify_options
 from screenpath.errors import ScreenpathError, UsageError, shown, shown_lines, tell
 from screenpath.errors import flags as flags_of
@@ -70,9 +71,6 @@ def make_command(name: str) -> click.Command:
 
 
 def _table(found: list) -> str:
-    """Return a line for each model, the smallest gap first."""
-    from screenpath.data.words.tables import aligned
-
     lines = [(shown(Path(one.name).name), f"{one.value:.8g}", f"{one.rel_gap:.3g}", f"{one.farthest:.3g}", one.labels)
              for one in sorted(found, key=lambda one: one.rel_gap)]  # fmt: skip
     heads = ("model", "objective", "relative gap", "distance", "labels")

@@ -26,7 +26,6 @@ run_argument = click.argument("run", metavar="[RUN]", required=False, type=Named
 
 
 def _opened(name: str | None):
-    """Open the run of this name, or the newest one below the current folder."""
     from screenpath.store.open import open_run
     from screenpath.store.record import run_folders
 
@@ -34,7 +33,6 @@ def _opened(name: str | None):
 
 
 def _tell_of(run, name: str | None, quiet: bool) -> None:
-    """Tell which run was opened, unless it was named, and what is to know about it."""
     for notice in () if quiet else (*([f"the newest run is {run.path}"] if name is None else []), *run.notices):
         tell(notice)
 
@@ -74,7 +72,6 @@ def _listed() -> str:
 
 
 def _lines_of(records: dict) -> str:
-    """Return a table with a line for each of several runs, from the record of each folder."""
     from screenpath.data.words.tables import aligned
 
     heads = ["run", "model", "rule", "certified", "rejection", "passes", "CPU"]

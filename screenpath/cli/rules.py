@@ -13,12 +13,12 @@ import click
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import FORCE, LOG_FORMAT, QUIET
-from screenpath.catalogue.specs import SPECS
+from screenpath.catalogue.specs import SPECS, rules_of
 from screenpath.cli import options as shared
 from screenpath.cli.help import Helped, helped
 from screenpath.cli.models import ByModel
-from screenpath.cli.options import Named, say
-from screenpath.engine.studies import COLUMNS, SPEEDUP, study_options
+from screenpath.cli.options import DONE, UNCERTIFIED, Named, say
+from screenpath.engine.studies import COLUMNS, SPEEDUP, study, study_options
 from screenpath.errors import UsageError, flags
 
 WIDTH, NAMES = 60, 12  # characters of a line, and of the name in it
@@ -31,8 +31,6 @@ def rules(model):
 
     These are the values of --rule; each except auto, none, heuristic and sieve can be combined with +gap.
     """
-    from screenpath.catalogue.specs import rules_of
-
     losses = ", ".join(LOSSES) if model is None else model
     kinds = product((False, True), (False, True)) if model in (None, *LOSSES) else ()
     words = " --kernel", " --intercept free"
@@ -99,8 +97,6 @@ compare_rules = ByModel(
 def run_study(
     model: str, *, format: str | None, out: str, plot: str | None, force: bool, quiet: bool, log_format: str, **options
 ) -> int:
-    from screenpath.cli.options import DONE, UNCERTIFIED
-    from screenpath.engine.studies import study
     from screenpath.report.console import Console
     from screenpath.report.figures import need_matplotlib, to_bytes
     from screenpath.report.plots import draw_rules

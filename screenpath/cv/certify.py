@@ -246,7 +246,6 @@ class ErrorBounds:
         return self.errors[self.best] - Fraction(target) * self.denominator
 
     def _total(self, k: int, count) -> int:
-        """Return the weighted sum of ``count(fold, line)`` over the folds at one C."""
         return sum(s * count(fold, fold.lines[k]) for fold, s in zip(self._folds, self._weights, strict=True))
 
     def _segment(self, k: int) -> Segment:

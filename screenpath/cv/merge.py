@@ -190,7 +190,6 @@ def _scores(run, folds: list, steps: int) -> np.ndarray:
 
 
 def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
-    """Write a run folder of stored steps."""
     first = plan.runs[0]
     refuse_inputs(out, [str(run.path) for run in plan.runs])
     options = {**first.record["options"], **plan.changed, "out": str(out), "force": force}
@@ -254,7 +253,6 @@ def _between(rows: list) -> Range:
 
 
 def _totals(runs: list, table: list) -> dict:
-    """Return the totals of all steps of a table; seconds are summed over the runs."""
     parts = [run.record["totals"] for run in runs]
     found = {"n_steps": len(table), **{name: sum(part[name] for part in parts) for name in SUMMED}}
     unaudited = sum(part.get("unaudited", 0) for part in parts)

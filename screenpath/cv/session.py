@@ -24,24 +24,9 @@ from screenpath.catalogue.scores import (
     choose_score,
     confusion,
 )
+from screenpath.cv import choice, tune
 from screenpath.cv import folds as drawing
-from screenpath.cv import tune
 from screenpath.cv.certify import ErrorBounds
-from screenpath.cv.choice import (
-    FITTED,
-    check_spacing,
-    chosen,
-    fitted,
-    fitted_cells,
-    found_lines,
-    further_scores,
-    grown,
-    predictions_text,
-    refine,
-    scores_text,
-    turned,
-    unmet_line,
-)
 from screenpath.cv.run import COLUMNS, Processes, Task, finished_paths, fold_paths, needs_of_folds
 from screenpath.data.safe.memory import free_memory, in_force
 from screenpath.data.words.labels import label_text
@@ -104,7 +89,7 @@ class CvSession(Session):
         names = (o["score"] or "").split(",")
         scores = [choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
         self.score, self.further = scores[0], tuple(scores[1:])
-        asked = [name for name in FITTED if o[name]]
+        asked = [name for name in choice.FITTED if o[name]]
         if asked and (task != CLASSIFICATION or "classes" in self.data.labels):
             what = "several" if task == CLASSIFICATION else "none"
             raise UsageError(f"`{asked[0]}` is between two labels, and this run has {what}", "leave it out")
@@ -174,14 +159,14 @@ class CvSession(Session):
         names = [f"cv_{score.column}" for score in (self.score, *self.further)]
         self.cv_columns = [column for name in names for column in (name, f"{name}_se")]
         self.columns = (*self.columns, *self.cv_columns)
-        self.columns += tuple(column for name in FITTED if self.options[name] for column in FITTED[name])
+        self.columns += tuple(column for name in choice.FITTED if self.options[name] for column in choice.FITTED[name])
         if self.options["certify"] and len(self.grid) < 2:
             raise UsageError("`certify` needs a range of C", "use `grid` with 2 or more points")
         if self.options["gammas"] is not None:
             X, d = self.data.rows.blocks.rows, self.task.options.get("width") or self.data.rows.d
             self.gammas = tune.nearest_first(tune.values_of(self.options["gammas"], d, X), tune.scale_of(X, d))
         if self.options["until_turn"]:
-            check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
+            choice.check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
 
     def default_folder(self):
         return default_folder(self.spec, self.options, "cv-")
@@ -264,7 +249,7 @@ class CvSession(Session):
         self.seconds = time.monotonic() - clock
         self.choice = self.choose()
         self.averages = self.further_scores([one.column for one in self.further])
-        self.fitted = [fitted(self.options, self.samples, self.folds, step) for step in range(len(self.grid))]
+        self.fitted = [choice.fitted(self.options, self.samples, self.folds, step) for step in range(len(self.grid))]
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
         self.boundary = at_boundary(self.parameters, self.choice.best)
         self.write_tables()
@@ -310,7 +295,7 @@ class CvSession(Session):
         return scores
 
     def further_scores(self, names: list) -> dict[str, tuple]:
-        return further_scores(self.fold_cells(), self.fold_scores(), names)
+        return choice.further_scores(self.fold_cells(), self.fold_scores(), names)
 
     def next_round(self):
         """Return the folder of the folds for the next grid: first, longer or finer."""
@@ -332,7 +317,7 @@ class CvSession(Session):
 
         def has_turned(grid, folds) -> bool:
             self.grid, self.folds = grid, folds
-            return not self.whole_folds or turned(self.choose(), self.score.higher)
+            return not self.whole_folds or choice.turned(self.choose(), self.score.higher)
 
         def walk(grid, folds) -> list | None:
             folder, late = self.next_round(), time.monotonic() > self.deadline
@@ -341,13 +326,13 @@ class CvSession(Session):
             what = ", to " + ", ".join(f"{k} = {v:.3g}" for k, v in self.model.parameters(grid[-1]).items())
             return self.walk_folds(grid, o["tol"], folder, what, folds)
 
-        self.grid, self.folds = grown(
+        self.grid, self.folds = choice.grown(
             first, self.folds, o["turn_points"], partial(self.spec.further, o, first), has_turned, walk
         )
         return {
             "added_points": len(self.grid) - len(first),
             "last": self.model.parameters(self.grid[-1]),
-            "turned": self.whole_folds and turned(self.choose(), self.score.higher),
+            "turned": self.whole_folds and choice.turned(self.choose(), self.score.higher),
         }
 
     def walk_folds(self, grid, tol: float, folder, what: str, begun=None, splits=None) -> list:
@@ -374,7 +359,7 @@ class CvSession(Session):
             return
         self.certified = ErrorBounds([fold.held_out for fold in self.folds])
         if o["certify_to"] is not None:
-            self.added = refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
+            self.added = choice.refine(self.certified, o["certify_to"], o["certify_points"], o["tol"], self.solve_more)
         if self.tuned is not None:
             self.tuned = tune.refined(self.tuned, self.certified, self.added)
 
@@ -407,12 +392,12 @@ class CvSession(Session):
             return {}
         pairs = ((self.choice.mean, self.choice.se), *self.averages.values())
         found = dict(zip(self.cv_columns, (one[step.step] for pair in pairs for one in pair), strict=True))
-        return found | fitted_cells(self.fitted[step.step])
+        return found | choice.fitted_cells(self.fitted[step.step])
 
     def decisions(self, fold) -> np.ndarray:
         """Return the linear forms of a fold's held-out rows at the best step, less the threshold of this step."""
         best = self.choice.best
-        return fold.products[best] - (fitted_cells(self.fitted[best]).get("threshold") or 0.0)
+        return fold.products[best] - (choice.fitted_cells(self.fitted[best]).get("threshold") or 0.0)
 
     def record(self, status: str) -> dict:
         return {**super().record(status), "folds_certified": self.folds_certified}
@@ -420,7 +405,7 @@ class CvSession(Session):
     def write_tables(self) -> None:
         """Write cv.csv, folds.csv, cv.json and, with ``--certify``, bounds.csv."""
         names, count = list(self.parameters[0]), len(self.fold_scores())
-        self.sink.write_output("cv.csv", scores_text(self.parameters, self.choice, count, self.averages))
+        self.sink.write_output("cv.csv", choice.scores_text(self.parameters, self.choice, count, self.averages))
         columns = ("repeat", "fold", "step", *names, "score", *self.averages, *COLUMNS)
         self.sink.write_output("folds.csv", csv_text(columns, (map(row.get, columns) for row in self.fold_cells())))
         if self.certified is not None:
@@ -435,7 +420,7 @@ class CvSession(Session):
             header = header_of(self.spec.name, self.options, self.data)
             self.sink.write_output(FOLDS_FILE, folds_bytes(header, self.folds))
         if self.options["predictions"] is not None:
-            self.predicted.write(predictions_text(self))
+            self.predicted.write(choice.predictions_text(self))
 
     def fold_cells(self) -> list[dict]:
         return [
@@ -465,7 +450,7 @@ class CvSession(Session):
         more = {name: asdict(one) for name, one in self.fitted[step].items() if one is not None}
         if "threshold" in more:
             more["threshold"] = {"asked": self.options["threshold"], **more["threshold"]}
-        return chosen(self.parameters, self.choice, step, self.averages) | more
+        return choice.chosen(self.parameters, self.choice, step, self.averages) | more
 
     def baselines(self, score: Score) -> list:
         """Return what each fold would score without any feature; an empty list for R^2."""
@@ -498,13 +483,13 @@ class CvSession(Session):
             done = sum(len(fold.rows) == len(self.grid) for fold in self.folds)
             more = "not enough to choose a step. What is done is kept: go on with `resume`"
             return [("folds", f"{done} of {len(self.folds)} done, {more}"), *super().summary(status)]
-        unmet = unmet_line(self.fold_cells(), len(self.folds) * len(self.grid))
+        unmet = choice.unmet_line(self.fold_cells(), len(self.folds) * len(self.grid))
         lines = [] if unmet is None else [("warning", unmet)]
         if self.options["part"] is not None:
             folds = f"{len(self.folds)} of {len(self.drawn)}; the choice is made by screenpath merge"
             return [("folds", folds), *lines, *super().summary(status)]
         record = self.written or self.cv_record()
-        lines += found_lines(record)
+        lines += choice.found_lines(record)
         if self.choice.one_se != self.choice.best:
             lines.append(("to choose", "predict and export take best; `step=one-se` takes that of one standard error"))
         for step, name, gain in ((self.choice.best, "best", "better"), (self.choice.one_se, "one-se", "simpler")):

@@ -259,7 +259,6 @@ def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> 
 
 
 def _solved(way: Path, grid: list) -> list:
-    """Return the polished certificates of values of C."""
     return [polished(way.model, pair) for _, pair in replace(way, grid=grid).walk()] if grid else []
 
 

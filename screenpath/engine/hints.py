@@ -153,7 +153,6 @@ def _rows(session):
 
 
 def _unscaled(session):
-    """Hint at scaling, where the rule screened hardly anything."""
     tally, options = session.tally, session.options
     if options["scale"] != "none" or options["rule"] == "none" or session.spec.selects:
         return
@@ -172,7 +171,6 @@ def _unscaled(session):
 
 
 def _no_intercept(session):
-    """Hint at an intercept, where the rows, or the targets of a regression, are far from the origin."""
     preparation = session.data.preparation
     if preparation.bias or session.spec.free_bias:
         return

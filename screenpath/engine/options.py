@@ -191,7 +191,6 @@ def _libsvm_grid(options: dict) -> dict:
 
 
 def _check_gammas(options: dict) -> None:
-    """Refuse several values of gamma where there is no gamma, or one already."""
     if "gamma" not in PARAMETERS.get(options["kernel"], ()):
         raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
     if options["gamma"] is not None:

@@ -202,7 +202,6 @@ class Result(ABC, Generic[Place]):
         return self._labelled(self.decision_function(X, step, **parameters))
 
     def _labelled(self, forms: np.ndarray) -> np.ndarray:
-        """Return the labels of linear forms; the forms themselves of a regression."""
         if self.labels is None:
             return forms
         forms = votes(forms) if self._voting else forms

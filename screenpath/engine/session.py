@@ -30,6 +30,7 @@ from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, 
 from screenpath.errors import ResourceError, UsageError
 from screenpath.inputs import load
 from screenpath.inputs.test_data import load_test
+from screenpath.kernels import compilation
 from screenpath.solve.base import Pulse
 from screenpath.store.coefficients import Layout
 from screenpath.store.folder import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME_LIMIT, RunFolder
@@ -92,20 +93,18 @@ class Session:
                     one.close()
 
     def prepare(self) -> None:
-        from screenpath.kernels.compilation import clocks, stop_helpers
-
         o = self.options
         # First: a wrong name is an error before anything is read or compiled.
         how = ways(self.spec, o)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
-            ending.callback(stop_helpers)
-            began = clocks()
+            ending.callback(compilation.stop_helpers)
+            began = compilation.clocks()
             self.tally.looked = began.processor
             self.read()
             self.test = load_test(self.spec, o, self.data) if o["test"] else None
-            self.tally.seconds["reading"] = clocks().clock - began.clock
+            self.tally.seconds["reading"] = compilation.clocks().clock - began.clock
             if self.test is not None and self.test.sha256 == self.data.sha256:
                 self.console.say("note: the `test` data are the training data, so scores there are too good")
             if activity is not None:
@@ -119,14 +118,12 @@ class Session:
             warm.warm_model(self.spec, o, self.data.rows)  # so that no step's clock sees a compilation
             if self.spec.copies:
                 self.data = self.data.without_rows()
-        self.tally.seconds["compiling"] = self.compiled = clocks().compiling
+        self.tally.seconds["compiling"] = self.compiled = compilation.clocks().compiling
 
     def compiling_begins(self) -> None:
-        from screenpath.kernels.compilation import start_helpers
-
         in_force().check_compiling()
         if not in_force():  # the memory of helpers would count
-            start_helpers(self.spec.kernel_modules)
+            compilation.start_helpers(self.spec.kernel_modules)
 
     def take_part(self) -> None:
         """Restrict the grid to the ``part`` of this run."""
@@ -296,8 +293,6 @@ class Session:
 
     def walk(self, reference) -> None:
         """Walk the grid, write each step as it is done, and complete the files however it ends."""
-        from screenpath.kernels.compilation import clocks
-
         status, limit = COMPLETE, in_force()
         first = self.sink.count
         found = self.found(reference, first)
@@ -328,7 +323,7 @@ class Session:
         finally:
             self.signals.hold()
             self.console.stop()
-        spent = clocks()
+        spent = compilation.clocks()
         self.tally.seconds["compiling"] += spent.compiling - self.compiled  # what nobody foresaw
         self.tally.look(spent.processor)
         clock = time.perf_counter()
@@ -407,9 +402,7 @@ class Session:
 
     def totals(self) -> np.ndarray:
         """Return the totals up to now, for a checkpoint."""
-        from screenpath.kernels.compilation import clocks
-
-        self.tally.look(clocks().processor)
+        self.tally.look(compilation.clocks().processor)
         return self.tally.array()
 
     def keep_state(self) -> None:

@@ -14,7 +14,7 @@ from screenpath.data.words.labels import in_python, label_text
 from screenpath.engine.interpolated import Interpolated, at_missing, check_linear
 from screenpath.engine.result import Result
 from screenpath.errors import NoStep, UsageError, file_name, folder_of
-from screenpath.inputs.run_data import of_width
+from screenpath.inputs.run_data import kernel_values, of_width
 from screenpath.numbers import sparse as sp
 from screenpath.problem.plane import serving
 from screenpath.store.coefficients import stored_weights
@@ -164,8 +164,6 @@ class StoredPath(Result[int | str]):
         X = X if self.run.kernel == "precomputed" and isinstance(X, np.ndarray) else sp.csr_array(X)
         if not self.run.kernel:
             return super()._forms(X, step) - (step.cells.get("threshold") or 0.0)
-        from screenpath.inputs.run_data import kernel_values
-
         return kernel_values(self.run, step.cells, X, self.training)
 
 

@@ -222,7 +222,6 @@ def listed(text: str, option: str, example: str) -> list[str]:
 
 
 def _attacks(model: str, options: dict) -> tuple[list[dict], bool]:
-    """Attack the rules of a model; its other options define the problem."""
     from screenpath.engine.compare import attack
 
     if options["data"] is not None:

@@ -132,7 +132,6 @@ def read_foreign(path: str) -> Foreign:
 
 
 def _lines(path: str, lines: list[str]) -> Foreign:
-    """Read a model file of LIBLINEAR, or of LIBSVM."""
     at = lines.index("w" if "w" in lines else "SV")
     head = {name: rest for name, _, rest in (line.partition(" ") for line in lines[:at])}
     kind, labels = head.get("solver_type") or head["svm_type"], names_of(head.get("label", "").split())

@@ -375,7 +375,6 @@ def _shape(data, spec, options: dict, labels: dict | None) -> Shape:
 
 
 def _check_cluster(spec, options: dict) -> None:
-    """Refuse cluster options that have nothing to spread."""
     if not named_cluster(options) or spec.spreads:
         return
     if spec.rows is not None:

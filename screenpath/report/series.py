@@ -17,6 +17,7 @@ from screenpath.catalogue.scores import SCORES, Sigmoid
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
 from screenpath.data.safe import values as kinds
+from screenpath.data.words.labels import label_text
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.store.record import strict_json
 from screenpath.walk.step import SKIPPED
@@ -78,8 +79,6 @@ class FeaturePaths:
 
 def feature_paths(run) -> list:
     """Return the FeaturePaths of each class (at most PANELS), of up to DRAWN features each."""
-    from screenpath.data.words.labels import label_text
-
     run.coefficients(run.steps[-1])  # raises if the file is damaged, unlike zero weights
     blocks, numbers = len(run.blocks or [0]), np.array([row["step"] for row in run.steps])
     scale = None if run.kernel else run.record["preparation"].get("scale")

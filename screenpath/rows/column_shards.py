@@ -280,7 +280,6 @@ class ShardColumns(HeldColumns, FeatureColumns):
         return shard
 
     def _signed(self, k: int, chosen=None) -> tuple:
-        """Return signed columns of shard ``k`` for kernels."""
         block = self.source.block(k, chosen)
         if not self.sparse:
             return (block * self.signs,)

@@ -404,7 +404,6 @@ class ShardRows(OnDisk, Rows):
         return self.n, self.raw_d
 
     def _peaks(self, weights) -> np.ndarray:
-        """Return the largest magnitude of every column, over rows whose weight is not 0."""
         peak, starts = np.zeros(self.raw_d), self.folder.starts  # values that are not stored are 0
         tasks = [(k, None if weights is None else weights[starts[k] : starts[k + 1]]) for k in range(starts.size - 1)]
         for k, found in enumerate(self._each(shard_peaks, tasks)):

@@ -145,7 +145,6 @@ class PathEstimator(BaseEstimator, ABC):
     # -- from parameters and data to a problem --
 
     def _given(self, width: int) -> dict[str, Any]:
-        """Return the parameters as options of the path."""
         spec = SPECS[self._model]
         options = {one.name for one in spec.path_options if one.group != "grid"} - {CLASS_WEIGHT.name, ONE_HOT.name}
         given = {name: value for name, value in self.get_params(deep=False).items() if name in options}
@@ -160,7 +159,6 @@ class PathEstimator(BaseEstimator, ABC):
         """Return the targets of the problems, and the weights of the samples."""
 
     def _class_weight(self) -> Any:
-        """Return the class weights by the numbers of the classes."""
         return None
 
     def _problem(self, X, y, sample_weight=None) -> Problem:

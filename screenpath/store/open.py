@@ -403,14 +403,15 @@ def _read(path: Path) -> Run:
         raise RunFolderError(f"{path} is not a run folder: there is no run.json", hint) from None
     if record["status"] == records.EMPTIED:
         raise RunFolderError(f"{path} holds no run: an earlier one was being replaced", "repeat the path command")
-    if "sha256" not in record:
-        table, stored = _first(path, TABLES), _first(path, COEFFICIENTS)
-        if table is None and record["status"] == records.COMPLETE:
+    if "sha256" in record:
+        records.check_files(path, record)
+    listed = record["files"] if "sha256" in record else (*TABLES, *COEFFICIENTS)
+    if any(name in listed for name in TABLES):
+        table, stored = _first(path, TABLES, listed), _first(path, COEFFICIENTS, listed)
+        if table is None and ("sha256" in record or record["status"] == records.COMPLETE):
             raise damaged(path, "there is no step table")
     else:
-        records.check_files(path, record)
-        listed = [name for name in TABLES if name in record["files"]]
-        table, stored = _finished(path, record, listed) if listed else _grown(path, record)
+        table, stored = _grown(path, record)
     steps = read_steps(table[0], table[1], record) if table else []  # none while a cross-validation computes its folds
     asked = (record.get("totals") or {}).get("n_steps")
     if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
@@ -437,17 +438,9 @@ TABLES = ("steps.csv", "steps.json", "steps.csv.partial", "steps.json.partial")
 COEFFICIENTS = ("coefficients.csv", "coefficients.csv.partial", f"{records.RECORDS}.partial", NPZ)
 
 
-def _first(path: Path, names) -> tuple | None:
-    found = [path / name for name in names if (path / name).is_file()]
+def _first(path: Path, names, listed) -> tuple | None:
+    found = [path / name for name in names if name in listed and (path / name).is_file()]
     return (found[0], found[0].stat().st_size) if found else None
-
-
-def _finished(path: Path, record: dict, tables: list) -> tuple:
-    """Return step table and coefficients that run.json lists; they have been checked."""
-    table = _first(path, tables)
-    if table is None:
-        raise damaged(path, "there is no step table")
-    return table, _first(path, [name for name in COEFFICIENTS if name in record["files"]])
 
 
 def _grown(path: Path, record: dict) -> tuple:

@@ -135,7 +135,6 @@ class Workers:
             raise ResourceError("a worker process has died", FEWER + SCRIPT * raised) from None
 
     def _hand_over(self, pipe, function, todo, busy) -> None:
-        """Send the next task, if there is one."""
         for rank, task in todo:
             busy[pipe] = rank
             with self._watched():

@@ -11,18 +11,14 @@ from screenpath.data.files.arrays import numbered, texts_of
 from screenpath.data.files.dataset import Dataset
 from screenpath.data.files.libsvm import ABSENT, GIVEN
 from screenpath.data.files.read import read_like
-from screenpath.data.files.source import NUMPY
+from screenpath.data.files.source import NUMPY, begins_with
 from screenpath.errors import DataError
 
 BESIDE = ".labels"  # the end of the name of the file of labels
 
 
 def is_npy(path) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(NUMPY)) == NUMPY
-    except (OSError, TypeError, ValueError):
-        return False
+    return begins_with(path, NUMPY)
 
 
 def read_npy(path: str, target: str | None, labels: str = GIVEN, width: int | None = None) -> Dataset:

@@ -6,7 +6,6 @@ The second part reads what the pages of a column unfold to from their own header
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,21 +17,9 @@ from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import WHOLE
 from screenpath.errors import DataError, UsageError, needed
 
-MAGIC = b"PAR1"
 PLAIN = ("double", "float", "int64", "int32", "int16", "int8", "uint32", "uint16", "uint8")  # types of columns
 PAGES = 1 << 20  # bytes of a column that are read at once
 NUMBER = 24  # most bytes of a number in a file: stored twice, with its place, after a dictionary was abandoned
-
-
-def is_parquet(path) -> bool:
-    """Tell whether a file that can be opened is Parquet, by its first bytes."""
-    if not isinstance(path, (str, Path)) or str(path) == "-" or not Path(path).is_file():
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:  # reading it will report why
-        return False
 
 
 class ParquetFile:
@@ -316,7 +303,6 @@ class _Reader:
         return value | byte << shift
 
     def struct(self, depth: int = 0) -> dict:
-        """Return the values of a struct by field."""
         fields, number = {}, 0
         while (byte := self.byte()) & 15:
             number = number + (byte >> 4) if byte >> 4 else self._signed()

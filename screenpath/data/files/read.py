@@ -20,9 +20,9 @@ from screenpath.data.files.columns import as_texts
 from screenpath.data.files.csv_file import CsvFile, first_line, header_of
 from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
-from screenpath.data.files.parquet_file import ParquetFile, is_parquet
+from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.reader import read_table
-from screenpath.data.files.source import Kept, open_source, recoded
+from screenpath.data.files.source import PARQUET, Kept, begins_with, open_source, recoded
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault
@@ -35,7 +35,7 @@ ROWS = 1 << 13  # of a table that are repeated at a time
 @contextmanager
 def opened(source, cells: Cells = USUAL):
     """Open a data file; yield a TableFile or None, a stream of LIBSVM text or None, and a name for messages."""
-    if is_parquet(source):
+    if begins_with(source, PARQUET):
         yield ParquetFile(source, cells), None, str(source)
         return
     with open_source(source, cells.encoding != "utf-8") as (raw, name):

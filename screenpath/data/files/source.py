@@ -46,14 +46,14 @@ def to_come(so_far: int) -> int:
     return 3 * whole - so_far
 
 
-NUMPY = b"\x93NUMPY"
+NUMPY, PARQUET = b"\x93NUMPY", b"PAR1"
 _FOREIGN = (
     (b"PK\x03\x04", "a zip archive"),
     (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (NUMPY, "a NumPy array"),
     (b"\x89HDF", "an HDF5 file"),
-    (b"PAR1", "a Parquet file"),
+    (PARQUET, "a Parquet file"),
 )
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
@@ -96,7 +96,7 @@ def _decompressed(raw, name: str, encoded: bool = False):
         head = _first_bytes(raw)
         for magic, what in _FOREIGN:
             if head.startswith(magic):
-                hint = "name the file: Parquet is not read from a stream" if magic == b"PAR1" else FOREIGN
+                hint = "name the file: Parquet is not read from a stream" if magic == PARQUET else FOREIGN
                 hint = f"with `kernel=precomputed`, it is a kernel; or {FOREIGN}" if magic == NUMPY else hint
                 raise DataError(f"{name} is {what}, not LIBSVM text", hint)
         if head.startswith(UTF16) and b"\0" in head and not encoded:
@@ -239,6 +239,17 @@ def recoded(raw, encoding: str) -> io.BufferedReader:
     """Return a stream of text as UTF-8; bytes that are no text stay as they are."""
     recoder = codecs.EncodedFile(raw, "utf-8", encoding, "surrogateescape")
     return io.BufferedReader(Rejoined(b"", SimpleNamespace(read=recoder.read)), BUFFER)
+
+
+def begins_with(path, magic: bytes) -> bool:
+    """Tell whether a path names a file that begins with these bytes; a pipe, which would lose them, is not read."""
+    if not isinstance(path, (str, Path)) or str(path) == "-" or not Path(path).is_file():
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:  # reading it will report why
+        return False
 
 
 def is_shard_folder(path) -> bool:

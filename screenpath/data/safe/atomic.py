@@ -131,7 +131,6 @@ def prefix_sha256(descriptor: int, size: int):
 
 
 def _kept(path: Path, descriptor: int, keep: int, sha256: str | None):
-    """Return the SHA-256 object of the bytes to keep, after comparing it with the checkpoint's."""
     digest, found = prefix_sha256(descriptor, keep)
     if found < keep or sha256 not in (None, digest.hexdigest()):
         why = "is shorter than" if found < keep else "has other content than"

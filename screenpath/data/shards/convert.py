@@ -25,18 +25,7 @@ from screenpath.data.files.libsvm import BLOCK, no_features
 from screenpath.data.files.prepare import ROUNDED_AWAY, column_names, dense_form
 from screenpath.data.files.read import opened, refuse_columns, refuse_indices
 from screenpath.data.safe.memory import MemoryLimit
-from screenpath.data.shards.blocks import (
-    MEMORY_FACTOR,
-    cut,
-    groups,
-    label_words,
-    occurring_columns,
-    rereadable,
-    settle,
-    table_blocks,
-    text_blocks,
-    turned_over,
-)
+from screenpath.data.shards import blocks
 from screenpath.data.shards.checks import joint_sha256
 from screenpath.data.shards.shards import COLUMNWISE, LABELS, ROWWISE, SCHEMA_VERSION, ShardFolder, in_order
 from screenpath.data.shards.write_shards import ShardWriter, clear_leftovers, partial_folder, remove_ours
@@ -118,7 +107,7 @@ def convert(
     for name in {"missing", "weight_column", "group_column"} & how_read.record().keys():
         raise UsageError(f"`{name}` is about rows in memory, shards have features alone", "name the table with a model")
     size = max(int(block_mb * (1 << 20)), BLOCK)
-    needed = MEMORY_FACTOR * size * (jobs + 1)
+    needed = blocks.MEMORY_FACTOR * size * (jobs + 1)
     limit.check(needed, f"converting {jobs} + 1 blocks of {block_mb:g} MB", "use a smaller `block_mb`")
     if by not in (ROWWISE, COLUMNWISE):
         raise UsageError(f"shards are by rows or by columns, not by '{by}'", "use `by=rows` or `by=columns`")
@@ -160,14 +149,14 @@ class _How(NamedTuple):
 
 
 def _by_rows(sources, out, force: bool, resume: bool, how: _How, origin: dict | None = None) -> ShardFolder:
-    with rereadable(sources, Path(out).resolve().parent) as kept:
+    with blocks.rereadable(sources, Path(out).resolve().parent) as kept:
         return _convert(kept, sources, out, force, resume, how, origin)
 
 
 def _convert(sources, names, out, force, resume, how: _How, origin) -> ShardFolder:
     """Convert sources that can be read repeatedly; ``names`` are those for messages."""
     size, jobs, limit, zero_based, n_features, storage, dtype, chosen, progress = how
-    settled = settle(sources, **chosen)
+    settled = blocks.settle(sources, **chosen)
     words: tuple[str, ...] = ()
     if settled is None:
         asked = any(value for name, value in chosen.items() if name != "cells")
@@ -175,7 +164,7 @@ def _convert(sources, names, out, force, resume, how: _How, origin) -> ShardFold
             with opened(sources[0]) as (_, stream, _):
                 refuse_columns(str(names[0]), stream=stream, **chosen)
         refuse_columns(str(names[0]), **chosen)
-        words = label_words(sources, limit)
+        words = blocks.label_words(sources, limit)
     else:
         refuse_indices(str(names[0]), zero_based, n_features)
     table = settled.record() if settled is not None else {"label_names": list(words)} if words else {}
@@ -203,12 +192,12 @@ def _convert(sources, names, out, force, resume, how: _How, origin) -> ShardFold
             X = stored_as(data.X, dtype, block.name)
             return {**writer.write(k, X, data.y, storage), "text": digest, "seen": seen}, block.nbytes
 
-        blocks: Any = (
-            text_blocks(sources, size, limit) if settled is None else table_blocks(sources, settled, size, limit)
-        )
+        parts: Any = blocks.text_blocks(sources, size, limit)
+        if settled is not None:
+            parts = blocks.table_blocks(sources, settled, size, limit)
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                for record, read in in_order(pool, jobs, one, enumerate(blocks)):
+                for record, read in in_order(pool, jobs, one, enumerate(parts)):
                     if record["shard"] not in writer.known:
                         writer.note(record)
                     shards.append(record["entry"])
@@ -252,17 +241,17 @@ def convert_columns(
         return found
     settings = {**known, "tool_version": __version__, "storage": storage}
     with closing(ShardWriter(out, force, settings, resume)) as writer:
-        numbers, counts = occurring_columns(rows)
+        numbers, counts = blocks.occurring_columns(rows)
         dense = dense_form(storage, (rows.n, numbers.size), lambda: rows.nnz)
         sizes = np.full(numbers.size, 8 * rows.n) if dense else VALUE * counts + 16
-        blocks = cut(sizes, size)
+        cuts = blocks.cut(sizes, size)
         entries = []
-        for group in groups(blocks, sizes, limit):
+        for group in blocks.groups(cuts, sizes, limit):
             left = [k for k in group if k not in writer.known]
-            first, last = blocks[group[0]][0], blocks[group[-1]][1]
-            columns: Any = turned_over(rows, numbers[first:last], counts[first:last]) if left else None
+            first, last = cuts[group[0]][0], cuts[group[-1]][1]
+            columns: Any = blocks.turned_over(rows, numbers[first:last], counts[first:last]) if left else None
             for k in group:
-                start, stop = blocks[k]
+                start, stop = cuts[k]
                 if k in writer.known:  # of the same rows, as the settings say
                     entries.append(writer.known[k]["entry"])
                     continue
@@ -373,7 +362,7 @@ def _origin(path: Path, zero_based: bool) -> dict:
 def block_within(max_memory: int | None) -> float:
     """Return the megabytes of text per shard, fewer if the limit leaves little memory."""
     left = MemoryLimit(max_memory).left
-    return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * MEMORY_FACTOR << 20), 1.0))
+    return BLOCK_MB if left is None else min(BLOCK_MB, max(left / (2 * blocks.MEMORY_FACTOR << 20), 1.0))
 
 
 class _Seen:
@@ -387,7 +376,6 @@ class _Seen:
 
     @staticmethod
     def of(X, y, dtype, notices=(), spelled=None) -> dict:
-        """Return the totals of one shard."""
         labels, counts = np.unique(y, return_counts=True)
         pairs = None if labels.size > CLASSES else list(zip(labels.tolist(), counts.tolist(), strict=True))
         return {
@@ -423,7 +411,6 @@ class _Seen:
 
     @property
     def record(self) -> dict:
-        """Return the spellings of labels for meta.json."""
         spelled = self.first.spelled
         return {} if spelled is None else {"spelled": spelled.record()}
 

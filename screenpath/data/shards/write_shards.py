@@ -165,7 +165,6 @@ def shard_parts(rows, labels: np.ndarray, storage: str) -> dict[str, Any]:
 
 
 def _stored(rows) -> int:
-    """Return the number of values that rows store: of a dense array those that are not 0."""
     return int(np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz)
 
 

@@ -91,7 +91,7 @@ class JsonTable(CsvTable):
         return "\n]}\n"
 
 
-class JsonLines(JsonTable):
+class JsonLines(CsvTable):
     """Step table as JSON lines, for a stream."""
 
     def opening(self) -> str:
@@ -99,9 +99,6 @@ class JsonLines(JsonTable):
 
     def record(self, row: dict, first: bool) -> str:
         return dump_json({name: row.get(name) for name in self.columns}) + "\n"
-
-    def closing(self) -> str:
-        return ""
 
 
 def csv_text(columns, rows) -> str:
