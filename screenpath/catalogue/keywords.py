@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from screenpath.catalogue.behind import PARAMETERS
 from screenpath.catalogue.elastic import LEFT_OUT
+from screenpath.catalogue.kernel_models import PARAMETERS
 from screenpath.catalogue.option import GROUPS, Option, lists_of, usual
 from screenpath.catalogue.options import PAIR_GRID
 from screenpath.catalogue.spec import Spec

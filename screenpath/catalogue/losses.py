@@ -14,7 +14,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from screenpath.catalogue.behind import ABOUT, resolved
+from screenpath.catalogue.kernel_models import ABOUT, resolved
 from screenpath.catalogue.option import Option, grouped, number
 from screenpath.catalogue.options import C_GRID, CERTIFICATE, INTERCEPT, KERNEL, PENALTY, WEIGHTS, solving
 from screenpath.catalogue.spec import Spec, c_grid, real_targets, sign_targets

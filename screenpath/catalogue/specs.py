@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
-from screenpath.catalogue.behind import ABOUT, behind_kernel, pair_rows, with_intercept_kernel
 from screenpath.catalogue.elastic import NETS, SPARSE_SVM, signed, signs_of
+from screenpath.catalogue.kernel_models import ABOUT, behind_kernel, pair_rows, with_intercept_kernel
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import Later, Spec, chunked, class_targets, sign_targets
 from screenpath.data.safe.memory import L1

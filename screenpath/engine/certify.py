@@ -93,7 +93,7 @@ class CertifiedModel:
         return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
 
 
-class Asked:
+class ForeignProblem:
     """A problem: data, model, and the solution found here.
 
     ``given`` has the options of the model's path and ``data``; ``C`` in place of its grid, None where ``alpha`` and
@@ -130,7 +130,7 @@ class Asked:
         return next(iter(self.path.walk()))[1]
 
     @cached_property
-    def pairs_of_labels(self) -> list[Asked]:
+    def pairs_of_labels(self) -> list[ForeignProblem]:
         found, classes = [], (self.data.labels or {})["classes"]
         spec = SPECS["svm"].resolved(SPECS["svm"], {**self.options, "one_vs_one": False})
         for model, index, (one, other) in zip(self.model.parts, self.model.places, pairs_of(classes), strict=True):
@@ -238,7 +238,7 @@ class Asked:
         relative = said["gap"] / (least - lost) * OUTWARD if least > lost else inf if gap else 0.0
         numbers = {name: self.factor * one for name, one in said.items()}
         return CertifiedModel(
-            given.name, self.objective(), **numbers, rel_gap=relative, **self.apart(theirs),
+            given.name, self.objective(), **numbers, rel_gap=relative, **self.distances(theirs),
             accurate=bool(near or self.best.rel_gap <= self.tol),
         ), theirs  # fmt: skip
 
@@ -281,7 +281,7 @@ class Asked:
         n = self.data.shape[0]
         return (self.model.signs * certificate.point.products)[:n], self.model.norms[:n]
 
-    def apart(self, theirs) -> dict:
+    def distances(self, theirs) -> dict:
         """Return what the ball around the solution tells about weights and labels, as fields of the result."""
         best, ridge, off = self.best, self.first if self.sparse else 1.0, 0.0
         if ridge == 0.0:  # no ball
@@ -381,7 +381,7 @@ def certify(
     asked |= {"data": data, "C": C} | ({} if penalty is None else {"loss": "squared-hinge"})
     kept, place = {} if known is None else known, (name, penalty, repr(sorted(asked.items(), key=str)))
     with MemoryLimit(asked.get("max_memory")).in_force(), ExitStack() as ending:
-        problem = kept[place] = kept.get(place) or Asked(name, asked, penalty)
+        problem = kept[place] = kept.get(place) or ForeignProblem(name, asked, penalty)
         if known is None:
             ending.callback(problem.data.close)
         if given.pairs:

@@ -15,9 +15,9 @@ import numpy as np
 from screenpath.catalogue.scores import REGRESSION, Score, choose_score, of_rows
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
-from screenpath.engine.again import problem_again
 from screenpath.engine.leave_out import TOL, check_left_out, say_cost
 from screenpath.engine.path import Path
+from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import training_path
 from screenpath.kernels.compilation import ensure_compiled
@@ -233,7 +233,7 @@ def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> 
         raise UsageError(f"{run.path} has a kernel: every C is for linear runs", "use its steps: `steps=all`")
     if len(run.steps) < 2:
         raise UsageError(f"every C needs a path: {run.path} has one step", "compute a grid of several values")
-    with problem_again(run, training_path(run, training), tol=min(run.record["options"]["tol"], TOL)) as found:
+    with problem_of_run(run, training_path(run, training), tol=min(run.record["options"]["tol"], TOL)) as found:
         spec, asked, data = found
         way = Path.of(spec, asked, data, sorted(step["C"] for step in run.steps))
         ensure_compiled("removal_sides")

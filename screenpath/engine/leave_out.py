@@ -14,8 +14,8 @@ from screenpath.catalogue.losses import LOSSES
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
-from screenpath.engine.again import problem_again
 from screenpath.engine.path import Path
+from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError
 from screenpath.inputs.run_data import of_width, training_path
 from screenpath.kernels.compilation import ensure_compiled
@@ -304,7 +304,7 @@ def leave_one_out(
     """
     check_left_out(run)
     tol = min(run.record["options"]["tol"], TOL)
-    with problem_again(run, training_path(run, training), tol=tol) as (spec, asked, data):
+    with problem_of_run(run, training_path(run, training), tol=tol) as (spec, asked, data):
         way = Path.of(spec, asked, data, [step["C"] for step in steps])
         n = way.model.rows.n
         drawn = n if rows is None else min(rows, n)

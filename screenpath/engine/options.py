@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from screenpath.catalogue.behind import PARAMETERS
+from screenpath.catalogue.kernel_models import PARAMETERS
 from screenpath.catalogue.option import RENAMED, part_numbers
 from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
 from screenpath.catalogue.spec import Spec

@@ -19,8 +19,8 @@ import numpy as np
 from screenpath.catalogue.losses import LOSSES
 from screenpath.data.files.dataset import FileLike
 from screenpath.data.words.labels import label_text
-from screenpath.engine.again import problem_again
 from screenpath.engine.path import Path
+from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError, folder_of
 from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
@@ -93,7 +93,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
     spaced = log_grid(low, high, 2 + int(np.log(high / low) / np.log(SPACING)))
     values = np.unique([*spaced, *grid[(grid > low) & (grid < high)]])
     tol = min(ACCURACY, run.record["options"]["tol"])
-    with problem_again(run, training_path(run, training), tol=tol) as (spec, options, data):
+    with problem_of_run(run, training_path(run, training), tol=tol) as (spec, options, data):
         status, values = _status(spec, options, data, values)
         X, y, weights, kept = _rows(Path.of(spec, options, data, values).model, data, LOSSES[run.model], status)
     scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"

@@ -147,13 +147,13 @@ def _by_balls(path, steps: list) -> Callable:
 
 def _again(path, grid: np.ndarray) -> Callable:
     """Return the function of :func:`_by_balls` for a free intercept or several labels: the path is solved again."""
-    from screenpath.engine.again import problem_again  # which compute, and load numba
     from screenpath.engine.path import Path
+    from screenpath.engine.run_problem import problem_of_run  # which compute, and load numba
     from screenpath.problem.between_levers import LeversBetween
 
     run = path.run
     tol = min(run.record["options"]["tol"], TOL)
-    with problem_again(run, training_path(run, path.training), tol=tol) as (spec, asked, data):
+    with problem_of_run(run, training_path(run, path.training), tol=tol) as (spec, asked, data):
         way = Path.of(spec, asked, data, grid)
         models = way.model.parts or (way.model,)
         bounds = LeversBetween.of if models[0].free else Balls.of

@@ -229,7 +229,7 @@ def step_or_between(run: Run, text: str, exact: bool = False, training: str | No
             raise UsageError("the threshold is known at the steps of the run alone", "leave out `exact`") from None
         if not 0.0 < missing.wanted["C"] < np.inf:
             raise UsageError(f"`step={text}`: C must be positive and finite", "give for example C=0.1") from None
-        from screenpath.engine.again import exact_at
+        from screenpath.engine.run_problem import exact_at
 
         return exact_at(run, missing.wanted["C"], training)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screenpath.catalogue.behind import behind_kernel
 from screenpath.catalogue.elastic import SPARSE_SVM, hinge_named
+from screenpath.catalogue.kernel_models import behind_kernel
 from screenpath.catalogue.scores import pairs_of
 from screenpath.catalogue.spec import Later
 from screenpath.catalogue.specs import SPECS

@@ -14,7 +14,7 @@ from screenpath.verify.folds import Part
 from screenpath.verify.products import check as check_steps
 
 
-class Held:
+class ReadSource:
     """A source whose blocks have been read."""
 
     def __init__(self, source, blocks: list):
@@ -27,7 +27,7 @@ class Held:
         yield from self.blocks
 
 
-class Joined:
+class JoinedStep:
     """What was found about the pairs at one step; ``rows`` are those of each, of ``n``."""
 
     def __init__(self, parts: list, rows: list[np.ndarray], n: int):
@@ -60,7 +60,7 @@ def check_pairs(header: dict, several: list[list], source, judge) -> tuple[list[
 
     ``judge(name, pair)`` hears of each pair of labels, and of each step.
     """
-    held = Held(source, list(source.passed(indices=True)))
+    held = ReadSource(source, list(source.passed(indices=True)))
     for _ in source.passed(indices=False):  # that these are the data of the certificate
         pass
     y = np.concatenate([block.labels for block in held.blocks])
@@ -77,4 +77,4 @@ def check_pairs(header: dict, several: list[list], source, judge) -> tuple[list[
             judge(len(places), pair)
             found[pair.entry["step"]].append(pair)
         places.append(rows)
-    return steps, {k: Joined(parts, places, source.n) for k, parts in found.items()}
+    return steps, {k: JoinedStep(parts, places, source.n) for k, parts in found.items()}

@@ -1,9 +1,9 @@
 """What run.json has to say about the problem: every fact that follows from certificate, data and options.
 
 A certificate of another problem (other weights, a shifted mean, the labels turned round) can be as true as that of the
-run, so :class:`screenpath.verify.seen.Seen` forms labels, weights and scaling again while the checker reads the data.
-:meth:`Problem.expected` is the one table of these facts: a nested dict as run.json is one, with the value that has to
-stand at a place, or a predicate of it. What run.json says besides is listed as not covered.
+run, so :class:`screenpath.verify.data_facts.DataFacts` forms labels, weights and scaling again while the checker reads
+the data. :meth:`Problem.expected` is the one table of these facts: a nested dict as run.json is one, with the value
+that has to stand at a place, or a predicate of it. What run.json says besides is listed as not covered.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from screenpath.verify.data import ROUNDINGS, usual
+from screenpath.verify.data_facts import DataFacts
 from screenpath.verify.exact import UNIT
 from screenpath.verify.groups import read_groups
 from screenpath.verify.objective import objective_of
-from screenpath.verify.seen import Seen
 from screenpath.verify.table import features
 
 RULE = "primal - dual <= tol * primal on the full data"
@@ -91,7 +91,7 @@ class Problem:
 
     def watch(self, source) -> None:
         """Have the data looked at while they are read."""
-        self.source, self.seen = source, Seen(self.header, source, self.sample_weights)
+        self.source, self.facts = source, DataFacts(self.header, source, self.sample_weights)
 
     def number(self, label) -> float:
         """Return the number of a label as an option names it."""
@@ -112,11 +112,11 @@ class Problem:
 
     def faults(self) -> list[str]:
         """Return what the certificate's own header says otherwise than data and options."""
-        header, seen, found = self.header, self.seen, []
+        header, facts, found = self.header, self.facts, []
         if self.source.mapping() is not None:
             positive = self.options.get("positive")
             positive = None if positive is None else self.number(positive)
-            if self.source.mapping() not in seen.mappings(positive, self.several):
+            if self.source.mapping() not in facts.mappings(positive, self.several):
                 found.append("the certificate's labels are not those of the data and the options")
             texts = self.source.texts
             written = [] if not texts else (header["labels"].get("classes") or header["labels"].values())
@@ -128,8 +128,8 @@ class Problem:
             self.unknown |= {("options", "class_weight")}
         else:
             weights, given = self.class_weights(), header.get("weights")
-            wanted, balanced = seen.row_weights(weights), weights == "balanced"
-            if not balanced and not set(weights) <= set(seen.labels.tolist()):
+            wanted, balanced = facts.row_weights(weights), weights == "balanced"
+            if not balanced and not set(weights) <= set(facts.labels.tolist()):
                 found.append("class_weight names a label that the data do not have")
             if (wanted is None) != (given is None) or wanted is not None and not close(given, wanted, balanced):
                 found.append("the certificate's weights are not those of the data and the options")
@@ -144,7 +144,7 @@ class Problem:
         if self.unknown & {("options", "weights"), ("options", "penalty_weights")} and header["scaling"] != "l2":
             self.unknown |= {("preparation", "scale"), ("preparation", "shift")}
         else:
-            scaling = seen.scaling(self.penalties)
+            scaling = facts.scaling(self.penalties)
             for name in ("scale", "shift"):
                 given = header.get(name)
                 if name == "shift" and header["scaling"] in ("none", "maxabs"):
@@ -158,7 +158,7 @@ class Problem:
             self.unknown |= {("options", "missing"), ("identity", "missing")}  # the values may be any
         elif "fill" in header and np.any(header["fill"] != float(missing)):
             found.append("the certificate fills in another number than its table says")
-        if "columns" in header and not np.array_equal(header["columns"], seen.used):
+        if "columns" in header and not np.array_equal(header["columns"], facts.used):
             found.append("the certificate's columns are not those that occur in the data")
         return found
 
@@ -176,7 +176,7 @@ class Problem:
             "kernel": header.get("kernel"),
             "data": {
                 "sha256": data["sha256"], "n_samples": data["n_samples"], "n_features": data["n_features"],
-                "nnz": self.seen.nnz, "table": table, "feature_names": names, "label_names": data.get("label_names"),
+                "nnz": self.facts.nnz, "table": table, "feature_names": names, "label_names": data.get("label_names"),
                 "path": options["data"],
             },
             "preparation": {

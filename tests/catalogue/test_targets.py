@@ -9,7 +9,7 @@ from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
 from screenpath.catalogue.targets import row_weights, sign_targets
 from screenpath.errors import DataError, UsageError
 from screenpath.rows.memory import MemoryRows
-from screenpath.verify.seen import Seen
+from screenpath.verify.data_facts import DataFacts
 from tests.conftest import two_classes
 from tests.plain import lad_path, quantile_path, svm_path, svr_path
 
@@ -124,6 +124,6 @@ def test_the_rest_of_two_labels_keeps_its_name():
     assert sign_targets(np.append(y, 7.0), {"positive": 2.0})[1] == {"+1": 2.0, "-1": "rest"}
     with pytest.raises(DataError, match="the test data has the label 7"):
         sign_targets(np.append(y, 7.0), {"positive": 2.0}, labels)
-    fitting = Seen.mappings(SimpleNamespace(labels=y), 2.0, False)
+    fitting = DataFacts.mappings(SimpleNamespace(labels=y), 2.0, False)
     assert labels in fitting and {"+1": 2.0, "-1": "rest"} in fitting
-    assert labels not in Seen.mappings(SimpleNamespace(labels=np.append(y, 7.0)), 2.0, False)
+    assert labels not in DataFacts.mappings(SimpleNamespace(labels=np.append(y, 7.0)), 2.0, False)

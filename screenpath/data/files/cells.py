@@ -88,7 +88,7 @@ class Cells:
         return f"'{cell}'" if is_number(cell) else cell
 
     @property
-    def apart(self) -> tuple[str, ...]:
+    def role_columns(self) -> tuple[str, ...]:
         return tuple(filter(None, (self.weight_column, self.group_column)))
 
     @property

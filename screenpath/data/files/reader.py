@@ -143,7 +143,7 @@ def _advised(faults: list[Fault], odd: dict[str, Column], rows: int) -> list[Fau
     return [replace(fault, hint=odd[fault.column or ""].hint) if text else fault for fault, text in pairs]
 
 
-class Beside:
+class RowColumns:
     """What columns that are no features say about the rows: weights, and groups."""
 
     def __init__(self, cells: Cells):
@@ -212,7 +212,7 @@ def read_table(
     """
     named: list[str] | None = [] if (new or apart) and form.id is not None else None
     odd: dict[str, Column] = {}  # features of texts
-    beside = Beside(form.cells if apart else USUAL)
+    row_columns = RowColumns(form.cells if apart else USUAL)
     reader, target, rows, left_out = Reader(form, table), Target(form.target, given), Rows(dtype), 0
     from screenpath.data.words.faults import Faults
 
@@ -222,13 +222,13 @@ def read_table(
             limit.check(needed, done, LARGER_THAN_MEMORY, known=to_come(known + needed))
 
     faults = Faults()
-    more = [*beside.cells.apart, *([] if named is None or form.id is None else [form.id])]
+    more = [*row_columns.cells.role_columns, *([] if named is None or form.id is None else [form.id])]
     wanted = tuple(dict.fromkeys([*reader.wanted, *more]))  # one column may have several roles
     for batch in table.batches(max(1, CELLS // max(len(form.columns), 1)), wanted):
         block, wrong = reader.block(batch, dtype)
         places, missing = reader.hot(batch)
         good, gaps = np.ones(batch.size, dtype=bool), np.zeros(batch.size, dtype=bool)
-        here = [*wrong, *missing, *target.take(batch), *beside.take(batch)]
+        here = [*wrong, *missing, *target.take(batch), *row_columns.take(batch)]
         if here:
             here.sort(key=lambda fault: fault.line)
             if new or form.cells.missing != "error":
@@ -258,7 +258,7 @@ def read_table(
         return None, found
     X, places = rows.finish(len(form.numbers))
     good, spelled, (y, names) = rows.good.array, target.spelled, target.finish()
-    weights, groups = beside.finish(good)
+    weights, groups = row_columns.finish(good)
     reader.take_bases(places)
     X = reader.rows(X, places)
     lacking = "1 row that lacks a value is" if left_out == 1 else f"{left_out:,} rows that lack a value are"

@@ -65,7 +65,7 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 @contextmanager
 def open_source(source, encoded: bool = False):
     """Open a path, ``-`` or a binary file, decompressed; yield stream and name. ``encoded``: it may not be UTF-8."""
-    if isinstance(source, Kept):
+    if isinstance(source, StreamCopy):
         source.seek(0)
     if hasattr(source, "read"):
         yield from _decompressed(source, getattr(source, "name", "<stream>"), encoded)
@@ -180,7 +180,7 @@ class _Streams(io.RawIOBase):
         return bool(rest)
 
 
-class Kept(io.BufferedRandom):
+class StreamCopy(io.BufferedRandom):
     """A temporary copy of a stream in ``folder``, without a name, that can be read more than once."""
 
     name = ""
@@ -193,7 +193,7 @@ class Kept(io.BufferedRandom):
         self.flush()
 
 
-class Begun(io.BufferedReader):
+class PartlyRead(io.BufferedReader):
     """A stream whose first bytes have been read already."""
 
     name = ""

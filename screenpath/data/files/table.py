@@ -115,7 +115,7 @@ def form_of(
     if id is not None and id in (target, *hot):
         what = "the target" if id == target else "a feature (`one_hot`)"
         raise UsageError(f"the column '{id}' is {what}, it cannot name the rows too", "name another column as `id`")
-    apart = (id, *how.apart)
+    apart = (id, *how.role_columns)
     kept = tuple(name for name in features(table.columns, target, columns, drop, table.name) if name not in apart)
     if not kept and (columns or drop):
         raise UsageError(f"{table.name}: `columns` and `drop` leave no column of features", f"there are {there}")
@@ -146,7 +146,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
     if missing:
         what = f"{table.name} lacks columns of the training data: {listed(missing)}"
         raise DataError(what, f"it has {listed(table.columns)}")
-    used = (*known.columns, found, known.target, known.id, *known.cells.apart)
+    used = (*known.columns, found, known.target, known.id, *known.cells.role_columns)
     more = [name for name in table.columns if name not in used]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
     return replace(known, target=found, id=known.id if known.id in table.columns else None), notices

@@ -19,7 +19,7 @@ from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
 from screenpath.data.files.read import auto_columns, is_table_file, opened
 from screenpath.data.files.reader import Reader
-from screenpath.data.files.source import BUFFER, Begun, Kept, open_source
+from screenpath.data.files.source import BUFFER, PartlyRead, StreamCopy, open_source
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.shards import ShardFolder, content_sha256
@@ -50,9 +50,9 @@ def rereadable(sources: Sequence, folder):
                 continue
             stream, name = stack.enter_context(open_source(source))
             head = _head(stream)
-            begun = Begun(head, stream, name)
+            begun = PartlyRead(head, stream, name)
             twice = header_of(head.lstrip(b"\xef\xbb\xbf\r\n")) is not None or first_is_word(head.splitlines())
-            found.append(stack.enter_context(Kept(begun, name, folder)) if twice else begun)
+            found.append(stack.enter_context(StreamCopy(begun, name, folder)) if twice else begun)
         yield found
 
 
@@ -84,7 +84,7 @@ def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
     """
     found: set[str] = set()
     for source in sources:
-        if isinstance(source, Begun):
+        if isinstance(source, PartlyRead):
             continue
         with open_source(source) as (stream, name):
             if not found and not first_is_word(stream):

@@ -13,7 +13,7 @@ CONSTANT = 1.01e-12  # spread over mean up to which a column may be called const
 TWICE = 2.0  # the run's own rounding, and the checker's
 
 
-class Seen:
+class DataFacts:
     """Watches the blocks of a source: the first pass takes counts and sums, the second one what needs the means.
 
     ``sample_weights``, shape (n,), are those of the run's file: they count in the scaling, those of classes do not.

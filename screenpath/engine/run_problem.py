@@ -23,7 +23,7 @@ COLUMNS = ("fold_column", "group_column")  # of a cross-validation's table, whic
 
 
 @contextlib.contextmanager
-def problem_again(run: Run, path: str | tuple, **changed):
+def problem_of_run(run: Run, path: str | tuple, **changed):
     """Yield declared model, options and data of a run; ``path`` has its training data, ``changed`` are options.
 
     A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
@@ -61,7 +61,7 @@ def problem_again(run: Run, path: str | tuple, **changed):
 
 def exact_at(run: Run, C: float, training: str | tuple | None = None) -> Interpolated:
     """Return the certified model at ``C``, solved from the training data."""
-    with problem_again(run, training_path(run, training)) as (spec, options, data):
+    with problem_of_run(run, training_path(run, training)) as (spec, options, data):
         found, _ = next(iter(Path.of(spec, options, data, [C]).walk()))
         if found.status != CERTIFIED:
             raise RunFolderError(f"C = {C:g} could not be certified: {found.reason}", "leave out `exact`")
