@@ -148,14 +148,11 @@ def run(arguments=None, began: float | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, known)
         code = _run(arguments, known)
-    try:
-        sys.stdout.flush()
-    except OSError:  # reported already; the interpreter would try again at its end and change the exit code
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    try:
-        sys.stderr.flush()
-    except OSError:  # nobody reads it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+        try:
+            stream.flush()
+        except OSError:  # reported already, or nobody reads it; the interpreter would try again and change the code
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     return code
 
 

@@ -35,24 +35,18 @@ def warm(modules):
     is what was left to do for it.
     """
     from screenpath.compile.cache import cache_folder
-    from screenpath.kernels.compilation import (
-        ensure_compiled,
-        kernel_modules,
-        on_first_compile,
-        start_helpers,
-        stop_helpers,
-    )  # fmt: skip
+    from screenpath.kernels import compilation
 
-    unknown = set(modules) - set(known := kernel_modules())
+    unknown = set(modules) - set(known := compilation.kernel_modules())
     if unknown:
         raise UsageError(f"{sorted(unknown)[0]!r} is not a kernel module", f"the modules are {', '.join(known)}")
     names = modules or tuple(known)
-    on_first_compile(lambda: start_helpers(names))
+    compilation.on_first_compile(lambda: compilation.start_helpers(names))
     try:
-        done = ensure_compiled(*names)
+        done = compilation.ensure_compiled(*names)
     finally:
-        on_first_compile(None)
-        stop_helpers()
+        compilation.on_first_compile(None)
+        compilation.stop_helpers()
     for name, seconds in done:
         tell(f"{name:<12} {seconds:6.2f} s")
     tell(f"compiled kernels are kept in {cache_folder() or 'no folder: none can be written to'}")

@@ -6,32 +6,24 @@ import json
 
 import click
 
+from screenpath.cli import results
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, UNCERTIFIED, say
-from screenpath.cli.results import (
-    opened_run,
-    outputs_of,
-    run_argument,
-    say_choice,
-    step_option,
-    training_options,
-    usual_step,
-)
 from screenpath.errors import UsageError, flags, tell
 
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 
 
 @helped("loo", "screenpath loo runs/svm-data --step C=0.1", "screenpath loo runs/svm-data --steps every-c -o loo.csv")
-@run_argument
-@step_option
+@results.run_argument
+@results.step_option
 @click.option("--steps", type=click.Choice(["all", "every-c"]), help="All steps, a line each; or every C between, too.")
 @click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
 @click.option("--certificate", metavar="FILE", help="Write the proof of every value, for screenpath verify FILE DATA.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
-@training_options
+@results.training_options
 def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
 
@@ -56,14 +48,14 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     if steps == "all" and (step or out or certificate):
         hint = "leave out `step`, `out` and `certificate`"
         raise UsageError("`steps=all` takes the place of a step, and writes no file", hint)
-    opened = opened_run(run, quiet)
+    opened = results.opened_run(run, quiet)
     check_left_out(opened)
     if certificate and opened.kernel:
         raise UsageError("`certificate` is of a linear run, and this one has a kernel", "leave out `certificate`")
     if steps == "every-c":
         return _every_c(opened, out, format, force, training, quiet)
-    chosen = opened.steps if steps else [opened.choose(step or usual_step(opened))]
-    output, proof = outputs_of(opened, training, force, out, certificate)
+    chosen = opened.steps if steps else [opened.choose(step or results.usual_step(opened))]
+    output, proof = results.outputs_of(opened, training, force, out, certificate)
     hear = None if quiet else lambda text: tell(flags(text))
     found: list = []
     good = True
@@ -81,16 +73,16 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
     if output is None or not output.stdout:  # only the table goes there
         say(text)
     if not quiet and not steps:
-        say_choice(opened, step or usual_step(opened))
+        results.say_choice(opened, step or results.usual_step(opened))
     return DONE if good else UNCERTIFIED
 
 
 @helped("influence", "screenpath influence runs/svm-data --step C=0.1", "screenpath influence runs/cv-svm -o rows.csv")
-@run_argument
-@step_option
+@results.run_argument
+@results.step_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Number of rows shown.")
 @click.option("-o", "--out", metavar="FILE", help="Write all rows, in the same order, as CSV.")
-@training_options
+@results.training_options
 def influence(run, step, top, out, force, training, quiet):
     """Show which training rows move a run's model most: exact, by leaving out each of them.
 
@@ -101,10 +93,10 @@ def influence(run, step, top, out, force, training, quiet):
     from screenpath.data.words.tables import aligned, csv_text
     from screenpath.engine.leave_out import check_left_out, leave_one_out
 
-    opened = opened_run(run, quiet)
+    opened = results.opened_run(run, quiet)
     check_left_out(opened)
-    chosen = opened.choose(step or usual_step(opened))
-    (output,) = outputs_of(opened, training, force, out)
+    chosen = opened.choose(step or results.usual_step(opened))
+    (output,) = results.outputs_of(opened, training, force, out)
     for one in leave_one_out(opened, [chosen], training, tell=None if quiet else lambda text: tell(flags(text))):
         head, lines = one.influence()
         if output is not None:
@@ -121,7 +113,7 @@ def influence(run, step, top, out, force, training, quiet):
 def _every_c(opened, out, format, force, training, quiet) -> int:
     from screenpath.engine.every_c import every_c
 
-    (output,) = outputs_of(opened, training, force, out)
+    (output,) = results.outputs_of(opened, training, force, out)
     found = every_c(opened, training, None if quiet else lambda text: tell(flags(text)))
     if output is not None:
         output.write(found.csv())

@@ -15,7 +15,7 @@ import numpy as np
 
 from screenpath.catalogue.scores import at_boundary, choose
 from screenpath.cv.choice import chosen, further_scores, scores_text
-from screenpath.data.words.tables import circumstances, dump_json, now, readable_json, versions
+from screenpath.data.words.tables import circumstances, now, readable_json, short_json, versions
 from screenpath.engine.options import numbers_of
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.problem.between import Range, Solved
@@ -87,7 +87,7 @@ def check_alike(runs: list, but: tuple) -> None:
             names = ["columns"]
             a, b = first.record, run.record
         if names:
-            apart = "; ".join(f"{name} is {_short(a.get(name))} and {_short(b.get(name))}" for name in names)
+            apart = "; ".join(f"{name} is {short_json(a.get(name))} and {short_json(b.get(name))}" for name in names)
             raise UsageError(f"{first.path} and {run.path} are not parts of one run: {apart}", TOGETHER)
 
 
@@ -264,8 +264,3 @@ def _totals(runs: list, table: list) -> dict:
         found["cpu_seconds"] = sum(part["cpu_seconds"] for part in parts)
     phases = parts[0]["seconds"]
     return {**found, "seconds": {phase: sum(part["seconds"][phase] for part in parts) for phase in phases}}
-
-
-def _short(value) -> str:
-    text = dump_json(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -12,18 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from screenpath.catalogue import scores as scoring
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import (
-    CLASSIFICATION,
-    REGRESSION,
-    Choice,
-    Score,
-    at_boundary,
-    baseline,
-    choose,
-    choose_score,
-    confusion,
-)
 from screenpath.cv import choice, tune
 from screenpath.cv import folds as drawing
 from screenpath.cv.certify import ErrorBounds
@@ -62,7 +52,7 @@ class CvSession(Session):
     tried: tuple[list[tune.Tried], tune.Tried] | None = None
     tuned: dict | None = None
     written: dict | None = None  # content of cv.json
-    choice: Choice | None = None  # None also where the time limit came before all folds had a step
+    choice: scoring.Choice | None = None  # None also where the time limit came before all folds had a step
 
     # -- data, folds and score: all checked before anything is computed --
 
@@ -84,14 +74,14 @@ class CvSession(Session):
         if not sparse and not (self.data.preparation.plain and X.dtype == np.float64):
             X = raw.stored.toarray()
         self.samples = Samples(X, raw.y, np.asarray(self.data.targets), self.data.sample_weights)
-        task = REGRESSION if self.data.labels is None else CLASSIFICATION
+        task = scoring.REGRESSION if self.data.labels is None else scoring.CLASSIFICATION
         classes = len((self.data.labels or {}).get("classes", (-1, 1)))
         names = (o["score"] or "").split(",")
-        scores = [choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
+        scores = [scoring.choose_score(name or None, self.spec, task, classes, o.get("tau")) for name in names]
         self.score, self.further = scores[0], tuple(scores[1:])
         asked = [name for name in choice.FITTED if o[name]]
-        if asked and (task != CLASSIFICATION or "classes" in self.data.labels):
-            what = "several" if task == CLASSIFICATION else "none"
+        if asked and (task != scoring.CLASSIFICATION or "classes" in self.data.labels):
+            what = "several" if task == scoring.CLASSIFICATION else "none"
             raise UsageError(f"`{asked[0]}` is between two labels, and this run has {what}", "leave it out")
         self.drawn = self.splits = self.draw(task, raw.groups)
         if o["part"] is not None:
@@ -108,19 +98,19 @@ class CvSession(Session):
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
         o, n = self.options, self.samples.y.size
-        if task == REGRESSION and o["stratify"]:
+        if task == scoring.REGRESSION and o["stratify"]:
             raise UsageError(f"`stratify` needs classes, and {self.spec.name} is a regression", "leave it out")
         free = o["fold_file"] is None and groups is None
         if groups is not None and o["stratify"]:
             raise UsageError("`stratify` would cut groups", "leave it out")
-        self.stratified = task == CLASSIFICATION and o["stratify"] is not False and free
+        self.stratified = task == scoring.CLASSIFICATION and o["stratify"] is not False and free
         targets = self.samples.targets if self.stratified else None
         if free:
             drawing.check_count(n, o["folds"], self.stratified)
         if targets is not None:
             drawing.check_counts(targets, o["folds"], self.class_name, self.spec.name in LOSSES)
         splits = drawing.splits_of(o, n, groups, targets)
-        if task == CLASSIFICATION:
+        if task == scoring.CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES
             advice = drawing.FEWER if free else drawing.SPREAD + drawing.OTHER * everywhere
             named = self.class_name, self.samples.weights, advice
@@ -251,7 +241,7 @@ class CvSession(Session):
         self.averages = self.further_scores([one.column for one in self.further])
         self.fitted = [choice.fitted(self.options, self.samples, self.folds, step) for step in range(len(self.grid))]
         self.parameters = [self.model.parameters(parameter) for parameter in self.grid]
-        self.boundary = at_boundary(self.parameters, self.choice.best)
+        self.boundary = scoring.at_boundary(self.parameters, self.choice.best)
         self.write_tables()
 
     def take_first(self) -> None:
@@ -285,7 +275,7 @@ class CvSession(Session):
 
     def choose(self):
         """Return the choice by the scores so far; nan where a fold has not reached a step."""
-        found = choose(self.fold_scores(), self.score.higher)
+        found = scoring.choose(self.fold_scores(), self.score.higher)
         return found if self.tried is None else replace(found, optimism=tune.optimism_of(*self.tried))
 
     def fold_scores(self) -> np.ndarray:
@@ -452,11 +442,12 @@ class CvSession(Session):
             more["threshold"] = {"asked": self.options["threshold"], **more["threshold"]}
         return choice.chosen(self.parameters, self.choice, step, self.averages) | more
 
-    def baselines(self, score: Score) -> list:
+    def baselines(self, score: scoring.Score) -> list:
         """Return what each fold would score without any feature; an empty list for R^2."""
         targets, w = self.samples.targets, self.samples.weights
         parts = [(split.training(targets.size), split.held_out) for split in self.splits]
-        found = [baseline(score, targets[a], targets[b], (None, None) if w is None else (w[a], w[b])) for a, b in parts]
+        weights = [(None, None) if w is None else (w[a], w[b]) for a, b in parts]
+        found = [scoring.baseline(score, targets[a], targets[b], of) for (a, b), of in zip(parts, weights, strict=True)]
         return [value for value in found if value is not None]
 
     def confusion(self) -> dict | None:
@@ -464,7 +455,8 @@ class CvSession(Session):
         if self.options["predictions"] is None or self.data.labels is None:
             return None
         targets = self.samples.targets
-        counts = np.sum([confusion(self.decisions(fold), targets[fold.split.held_out]) for fold in self.folds], axis=0)
+        parts = [scoring.confusion(self.decisions(fold), targets[fold.split.held_out]) for fold in self.folds]
+        counts = np.sum(parts, axis=0)
         labels = [self.class_name(k) for k in range(len(self.data.labels.get("classes", ())))]
         return {"labels": labels or [self.class_name(-1), self.class_name(1)], "counts": counts.tolist()}
 
@@ -493,7 +485,7 @@ class CvSession(Session):
         if self.choice.one_se != self.choice.best:
             lines.append(("to choose", "predict and export take best; `step=one-se` takes that of one standard error"))
         for step, name, gain in ((self.choice.best, "best", "better"), (self.choice.one_se, "one-se", "simpler")):
-            at = at_boundary(self.parameters, step) or ""
+            at = scoring.at_boundary(self.parameters, step) or ""
             if at and (name == "best" or step != self.choice.best and at.startswith("C at the lower")):
                 more = wider(self.options, self.parameters, step, at)
                 lines.append(("warning", f"{name} has {at}: {more} may hold a {gain} one"))

@@ -181,12 +181,9 @@ def damaged(path, why: str) -> DataError:
     return DataError(f"{path} is damaged: {why}", again if of_run(path) else alone)
 
 
-def read_certificate(path, hashed: Hashed | None = None) -> tuple[dict, list]:
-    """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own.
-
-    ``hashed`` takes all that is read.
-    """
-    header, several = read_pairs(path, hashed)
+def read_certificate(path) -> tuple[dict, list]:
+    """Return fields and arrays of the problem, and of every step, claims by the step after it joined to its own."""
+    header, several = read_pairs(path)
     if len(several) > 1:
         raise DataError(f"{path} is that of pairs of labels", "fit one label against the others: `positive=LABEL`")
     return header, several[0]

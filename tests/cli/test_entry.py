@@ -384,6 +384,6 @@ def test_byte_code_that_is_cut_off_is_no_ctrl_c(call, monkeypatch):
     def ends(*_, **__):
         raise EOFError("marshal data too short")
 
-    monkeypatch.setattr("screenpath.catalogue.specs.rules_of", ends)
+    monkeypatch.setattr("screenpath.cli.rules.rules_of", ends)
     found = call("rules", "svm")
     assert found.code == 1 and "marshal data too short" in found.err and "Ctrl-C" not in found.err

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.files.cells import Cells
-from screenpath.data.files.columns import features
+from screenpath.data.files.columns import features, listed
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.frame import encoded, encoded_like
 from screenpath.data.words.labels import label_number
@@ -251,9 +251,6 @@ def dataset_like(data, source: str, names: tuple[str, ...] | None, form: Form | 
     return dataset_of(data, source, like=names, missing=missing)
 
 
-SHOWN = 5  # names in a message
-
-
 def is_table(X) -> bool:
     """Tell whether data is a table: it has named columns and an exchange protocol."""
     exchanged = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
@@ -309,14 +306,10 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn:
     places = {name: k for k, name in enumerate(given)}
     missing = [name for name in names if name not in places]
     if missing:
-        what = f"the columns are not those of the training data: {_listed(missing)} are missing"
+        what = f"the columns are not those of the training data: {listed(missing)} are missing"
         raise DataError(what, "columns are found by their names, in any order")
     known = set(names)
     more = [name for name in given if name not in known]
     if more and warn:
-        warnings.warn(f"columns that the model does not use are ignored: {_listed(more)}", stacklevel=2)
+        warnings.warn(f"columns that the model does not use are ignored: {listed(more)}", stacklevel=2)
     return [places[name] for name in names]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

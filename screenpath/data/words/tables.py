@@ -45,6 +45,11 @@ def dump_json(value) -> str:
     return json.dumps(finite(value), allow_nan=False, ensure_ascii=False)
 
 
+def short_json(value) -> str:
+    text = dump_json(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def readable_json(value: dict, levels: int = 2, indent: str = "") -> str:
     """Return JSON text with one line per entry, down to the given level; long arrays stay on one line."""
     if levels == 0 or not isinstance(value, dict) or not value:
@@ -181,8 +186,7 @@ def _short(value, name: str, usual: dict | None) -> str:
         default = (usual or {}).get(name)
         default = f"{default:g}" if isinstance(default, float) else default
         return "not given" if default is None else f"not given (default {default})"
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return short_json(value)
 
 
 def circumstances() -> dict:
