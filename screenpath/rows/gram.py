@@ -225,7 +225,7 @@ class GramRows(Counted):
         elif where is not None:
             kernels.add_rows_at(self.matrix, self.in_matrix(index), signed, self.in_matrix(where), out)
         else:  # rows in full, and of a sum what is of these rows: columns that are chosen are slower
-            whole = np.zeros(self.matrix.shape[1])
+            whole = np.zeros(self.n if self.where is None else self.matrix.shape[1])
             for part in self.columns or (slice(0, whole.size),):
                 kernels.add_rows(self.matrix, self.in_matrix(index), signed, whole[part], part.start)
             out = whole if self.where is None else whole[self.where]
