@@ -63,7 +63,7 @@ def test_weights_of_samples_classes_and_features(call, data, tmp_path):
 def test_each_class_against_the_rest(call, data):
     text = data.read_text().splitlines(True)
     data.write_text("".join(("3 " + line[2:]) if k % 3 == 0 else line for k, line in enumerate(text)))
-    assert "l1svm with --one-vs-rest" in call("l1svm", data, "-o", "r").err
+    assert "or fit all: --one-vs-rest" in call("l1svm", data, "-o", "r").err
     assert call("l1svm", data, "--one-vs-rest", "--grid", 5, "--quiet", "-o", "r").code == 0
     assert json.loads((data.parent / "r/run.json").read_text())["labels"] == {"classes": [1.0, 2.0, 3.0]}
     found = call("predict", "r", data, "--step", 4, "--quiet").out.split()

@@ -392,7 +392,7 @@ def test_a_run_without_its_signs_is_not_continued(folder, call):
         (("two", "--intercept", "free", "--bias", 1), "--bias makes a penalised intercept"),
         (("compare-rules", "two", "--intercept", "free", "--start", "cold"), "leave out cold starts"),
         (("two", "--smoothing", 0, "--solver", SDCA, "--intercept", "none"), "use --solver newton, or a --smoothing"),
-        (("two", "--smoothing", 1), "0.0<=x<1.0"),
+        (("two", "--smoothing", 1), "--smoothing must be at least 0 and below 1, not 1.0"),
         (("two", "--alpha", "0", "--intercept", "none", "--solver", SDCA), "values of --alpha above 0"),
         (("two", "--alpha", "0,-1"), "every parameter of the list must be positive and finite, or 0"),
         (("two", "--alpha", "0,0"), "the parameter 0 appears twice"),
