@@ -235,6 +235,35 @@ def test_rounding_is_bounded_anew_where_it_hides_something():
         assert sharpened(refines, rounding=0.6) == refines  # a solver that goes on from it may see more
         assert not sharpened(refines, rounding=0.4) and not sharpened(refines, gap=math.inf, rounding=math.inf)
 
+    blurred = SimpleNamespace(**{**vars(plain), "gap": 1e-5, "primal_error": 0.1})
+    for error, gap, better in ((0.05, 1e-5, True), (0.2, 1e-5, False), (0.05, 1.0, False)):
+        found = SimpleNamespace(**{**vars(plain), "gap": gap, "primal_error": error})
+        kept = point._sharp(SimpleNamespace(sharpened=lambda *given, found=found: found), blurred, 1e-3)
+        assert kept is (found if better else blurred)
+    polished = SimpleNamespace(polished=lambda reference, C, gap: asked.append((C, gap)), refines=False)
+    asked.clear()
+    for C in (0.5, 1.0, 2.0):
+        assert point._polished(polished, C, SimpleNamespace(primal=-4.0, at=(1.0,)), 1e-3) is None
+    assert asked == [(2.0, pytest.approx(point.HELD * 4e-3))]
+
+
+def test_a_point_under_way_aims_lower_for_its_answer_and_counts_what_it_touched():
+    at, budgets = object.__new__(point._Point), []
+    at.clock, at.options = SimpleNamespace(enter=lambda phase: None, touched=5.0), PathOptions(tol=1e-3, max_epochs=30)
+    at.model = at.certificate = at.reference = at.faces = at.decided = at.parameter = at.rank = None
+    nothing = Screened(np.zeros(3, dtype=np.int8), 0, 0)
+    at.screening = SimpleNamespace(corrected=lambda *given: nothing, dynamic=False)
+    for rounds, target, aim in ((2, 9.0, 9.0), (point.MAX_ROUNDS - 1, 9.0, 8e-4), (point.MAX_ROUNDS - 1, 1e-9, 1e-9)):
+        at.rounds, at.target, at.screened = rounds, target, None
+        at.screen_again()
+        assert at.target == pytest.approx(aim) and at.screened is nothing
+    solution = Solution(None, None, 4, 7.0, True, 0, "x")
+    at.solver = SimpleNamespace(solve=lambda reduced, budget, **how: budgets.append(budget) or solution)
+    at.model = SimpleNamespace(reduce=lambda *given: None, lift=lambda *given: "pair", exact_until=None)
+    at.epochs, at.touched = 11, 2.0
+    assert at.solve() == "pair" and (at.epochs, at.touched) == (15, 9.0)
+    assert (budgets[0].epochs, budgets[0].touched) == (19, 7.0)
+
 
 def test_what_may_lose_to_zero_only_by_rounding_is_sharpened():
     model, asked = model_of(noise=2.0), []
@@ -422,6 +451,10 @@ def test_chunks_need_points_that_are_known():
         next(batches(model, EpsilonGrid(0.1, 1.0, 0.1), parse_rule("ssnsv", 2), *how))
     assert len(next(batches(model, EpsilonGrid(0.1, 1.0, 0.1), parse_rule("ssnsv"), *how))[0]) == 1
     assert len(list(batches(model, np.array([0.1, 1.0]), parse_rule("ssnsv", 2), *how))) == 2
+    for kept, counted in ((False, False), (True, False), (False, True)):  # what asks for all rows spares none
+        rule = type("Counting", (Screening,), {"counts_all": counted})(None, False, "none")
+        next(batches(model, np.array([0.1]), rule, how[0], PathOptions(certificates=kept)))
+        assert model.rows.spares == (not kept and not counted)
 
 
 def test_a_checkpoint_is_of_its_own_grid_point():

@@ -528,7 +528,7 @@ def test_margins_over_a_ball(classes, low, free):
     slacks = (0.01, 9.0, 0.02, 9.0, 0.003, 9.0)
     status, found, number = np.zeros(classes * n, dtype=np.int8), np.full(classes * n, -1), 0
     expected = np.zeros(classes * n)
-    samples = Samples(labels, np.ones(n), n, classes, gamma, kinks, low, 1.0)
+    samples = Samples(labels, np.ones(n), n, classes, gamma, kinks, low, 1.2)
     ball, rows = (scale, radius, extent), (part, row_sq, row_norm)
     base, level = free or (0.0, 0.0)
     for c in range(classes):
@@ -538,14 +538,14 @@ def test_margins_over_a_ball(classes, low, free):
             own, t = labels[i] * n + i, c * n + i
             if classes == 1:
                 center, square = scale * labels[i] * scores[i], max(part[i] + base, 0.0) + 0.02 * row_sq[i] + 0.003
-                size = abs(kinks[i]) + scale * level + (gamma * max(1.0, -low) if low else 0.0)
+                size = abs(kinks[i]) + scale * level + (gamma * max(1.2, -low) if low else 0.0)
                 reach = radius * math.sqrt(square) + 0.01 * (row_norm[i] * extent + size)
             else:
                 center = scale * (scores[own] - scores[t])
                 square = max(part[own], 0.0) + max(part[t], 0.0) + 2.0 * (0.02 * row_sq[i] + 0.003)
                 reach = radius * math.sqrt(square) + 0.01 * (2.0 * row_norm[i] * extent + 1.0)
             assert (lower[i], upper[i]) == pytest.approx((center - reach, center + reach))
-            above, below = center - reach > kinks[i] - gamma * low, center + reach < kinks[i] - gamma
+            above, below = center - reach > kinks[i] - gamma * low, center + reach < kinks[i] - gamma * 1.2
             expected[t] = -1 if above else 1 if below else 0
             number += expected[t] != 0
     if free is not None:  # what an intercept may add to these stands in kernels/problem/sparse_intercept.py
