@@ -441,8 +441,14 @@ def test_a_stretch_aims_as_far_below_the_tolerance_as_the_loop(monkeypatch):
             return [], []
 
     monkeypatch.setattr(loop, "compiled_walk", CompiledWalk)
-    assert len(list(walk(model_of(), np.array([0.1, 0.2]), NOTHING, make_solver("newton"), PathOptions(tol=1e-4)))) == 2
-    assert aims == [point.MARGIN * 1e-4] and PathOptions().tol == 1e-6
+    passes, squares = [], iter(np.arange(1, 20) ** 2)
+    monkeypatch.setattr(steps, "bytes_of", lambda rows: {"read": next(squares)})
+    for CompiledWalk.spent in (0.0, 60.0):  # of 30 rows
+        found = list(walk(model_of(), np.array([0.1, 0.2]), NOTHING, make_solver("newton"), PathOptions(tol=1e-4)))
+        passes.append(np.array([step.passes for step, _ in found]))
+    np.testing.assert_allclose(passes[1] - passes[0], [2.0, 2.0])
+    assert [step.cells["read"] for step, _ in found] == [49 - 36, 81 - 64]
+    assert aims == 2 * [point.MARGIN * 1e-4] and PathOptions().tol == 1e-6
 
 
 def test_chunks_need_points_that_are_known():
