@@ -73,6 +73,8 @@ def test_a_step_of_all_classes_adds_up_and_takes_the_worst():
     assert found.rejection_ratio == screened / (ends + found.n_E) and found.screening_rate == screened / ends
     assert (found.rel_gap, found.rounds, found.solver, found.step) == (0.3, 4, "newton/cd", 3)
     assert found.extras == {"unsafe": 4, "audit_rel_gap": 0.5} and (found.status, found.reason) == ("certified", "")
+    features = joined(parts, of_features=True, shares=[0.25, 0.5])  # each class has one, and an intercept
+    assert features.rejection_ratio == found.n_features_screened / 2 and features.passes == 1.75 * PART["passes"]
     none = joined([a_step(n_R=0, n_L=0), a_step(n_R=0, n_L=0)])
     assert none.screening_rate == 0.0
     bad = changed(parts[1], status="budget", reason="b", rel_gap=0.1), changed(parts[1], status="failed", reason="f")
@@ -508,6 +510,7 @@ def test_intervals_that_do_not_meet_are_unsafe(monkeypatch):
     assert audited(model, near, wide, nothing, monkeypatch)["unsafe"] == 0
     tiny, huge = replace(exact, primal=1e-30), replace(exact, primal=OBJECTIVE_ROUNDING * 1e-31)
     assert audited(model, tiny, huge, nothing, monkeypatch)["unsafe"] == 1  # relative, not absolute
+    assert [loop.added(part) for part in ([1, 2], [0, 0], [0, None], [None, 2])] == [3, 0, None, 2]  # of classes
     far = replace(exact, primal=-100.0, gap=0.0)
     assert audited(model, far, exact, nothing, monkeypatch)["unsafe"] == 1
 

@@ -12,7 +12,6 @@ from screenpath.regions.geometry import Ball, Dome, Lens, Point
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
 from screenpath.screen.pathwise import Dual, Pathwise, ball_floor, feasible_point, loss_floor, nearer_pair, primal_value
-from tests.proofs.lenses import lens_sup
 from tests.safety.rational import Exact, dot
 
 # As plain Python, kernels warn of numbers that they then do not choose; machine code does not.
@@ -139,22 +138,6 @@ def test_a_region_at_the_origin_is_a_ball():
     assert isinstance(feasible_dome(zero, pair_ball(far, 2.0), (1.0,), True), Ball)
 
 
-def test_what_is_known_of_inexact_sums_makes_regions_larger():
-    model = problem(2)
-    near = reference(model, 0.5, exact=True)
-    near.slack = 0.0
-    plain = pair_radius(near, 0.8)
-    for name, value, most in (("slack", 0.5, 0.8 * 0.5), ("sum_error", 0.1, None), ("total_error", 0.1, None)):
-        other = reference(model, 0.5, exact=True)
-        other.slack = 0.0
-        setattr(other, name, value)
-        found = pair_radius(other, 0.8)
-        assert found > plain
-        if most:
-            assert found == pytest.approx(math.sqrt(plain**2 + most), rel=1e-6)
-        assert pair_ball(other, 0.8).radius >= found
-
-
 @pytest.mark.parametrize("kind", BUILD)
 def test_floor_of_the_loss_is_below_it_and_meets_it(kind):
     model = problem(4, kind)
@@ -220,39 +203,6 @@ def test_chunks_count_what_they_decide():
             found = screening.before(model, start, C)
             assert found.n_R == np.sum(found.status == -1) and found.n_L == np.sum(found.status == 1)
             assert screening.left == left
-
-
-def lens_most(v1, v2, norm, distance, r1, r2):
-    """Return the largest ``v.x`` over two discs by trying points of their rims."""
-    m2 = np.array([distance, 0.0])
-    along = (v2 - v1) / distance
-    v = np.array([along, math.sqrt(max(norm * norm - along * along, 0.0))])
-    turn = np.linspace(0.0, 2.0 * np.pi, 20001)
-    rim = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    points = np.concatenate([r1 * rim, m2 + r2 * rim])
-    inside = (np.linalg.norm(points, axis=1) <= r1 * (1 + 1e-12)) & (
-        np.linalg.norm(points - m2, axis=1) <= r2 * (1 + 1e-12)
-    )
-    return v1 + float(np.max(points[inside] @ v))
-
-
-def test_the_most_over_a_lens_is_that_of_its_points():
-    rng = np.random.default_rng(8)
-    seen = set()
-    for _ in range(300):
-        r1, r2 = rng.uniform(0.2, 2.0, 2)
-        distance = rng.uniform(abs(r1 - r2), r1 + r2)
-        norm, cosine, v1 = rng.uniform(0.1, 2.0), rng.uniform(-1.0, 1.0), rng.normal()
-        v2 = v1 + norm * cosine * distance
-        found = lens_sup(v1, v2, norm, distance, r1, r2, 0.0)
-        expected = lens_most(v1, v2, norm, distance, r1, r2)
-        assert expected - 1e-5 <= found <= expected + 1e-3
-        assert found <= min(v1 + r1 * norm, v2 + r2 * norm) + 1e-12
-        assert lens_sup(v1, v2, norm, distance, r1, r2, 0.05) >= found - 1e-12
-        seen.add(found < min(v1 + r1 * norm, v2 + r2 * norm) - 1e-9)
-    assert seen == {True, False}
-    assert lens_sup(1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 0.0) == 3.0  # nested: the smaller one
-    assert lens_sup(1.0, 9.0, 1.0, 8.0, 3.0, 1.0, 0.0) == 10.0  # apart, by rounding: the smaller ball
 
 
 def test_points_scale_with_their_products():

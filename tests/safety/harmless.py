@@ -62,6 +62,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:",
         "limit < 0.0",
     ): "w is 0 too where the closed form is optimal and 0 has no loss: a model has one optimum",
+    (
+        "screenpath/walk/loop.py",
+        "Audit.__call__",
+        "accurate, key, self.calls = None, None, self.calls + 1",
+        "self.calls - 1",
+    ): "a number that no other call has",
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
     (EXACT, "ColumnSums.add", GRID, "0.5"): ROOM,
     (EXACT, "ColumnSums.add", GRID, "exponent - 1"): ROOM,
