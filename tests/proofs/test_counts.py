@@ -62,8 +62,8 @@ def changed(step, **cells):
 
 def test_a_step_of_all_classes_adds_up_and_takes_the_worst():
     parts = [
-        a_step(rounds=2, rel_gap=0.3, extras={"unsafe": 1, "audit_rel_gap": 0.5}),
-        a_step(rounds=4, rel_gap=0.2, extras={"unsafe": 3, "audit_rel_gap": 0.25}, solver="cd",
+        a_step(rounds=2, rel_gap=0.3, extras={"unsafe": 1, "audit_rel_gap": 0.5, "seen": 2}),
+        a_step(rounds=4, rel_gap=0.2, extras={"unsafe": 3, "audit_rel_gap": 0.25, "seen": 5}, solver="cd",
                **{name: 3.0 * value for name, value in PART.items()}),
     ]  # fmt: skip
     found = joined(parts)
@@ -72,9 +72,12 @@ def test_a_step_of_all_classes_adds_up_and_takes_the_worst():
     screened, ends = found.screened_R + found.screened_L, found.n_R + found.n_L
     assert found.rejection_ratio == screened / (ends + found.n_E) and found.screening_rate == screened / ends
     assert (found.rel_gap, found.rounds, found.solver, found.step) == (0.3, 4, "newton/cd", 3)
-    assert found.extras == {"unsafe": 4, "audit_rel_gap": 0.5} and (found.status, found.reason) == ("certified", "")
-    features = joined(parts, of_features=True, shares=[0.25, 0.5])  # each class has one, and an intercept
-    assert features.rejection_ratio == found.n_features_screened / 2 and features.passes == 1.75 * PART["passes"]
+    assert found.extras == {"unsafe": 4, "audit_rel_gap": 0.5, "seen": 7}
+    assert (found.status, found.reason) == ("certified", "")
+    sparse = a_step(n_features_screened=2, nnz_w=1, coefficients=np.zeros(6))  # five features and an intercept
+    features = joined([sparse] * 2, of_features=True, shares=[0.25, 0.5])
+    assert (features.rejection_ratio, features.screening_rate) == (0.4, 0.5)
+    assert features.passes == 0.75 * PART["passes"]
     none = joined([a_step(n_R=0, n_L=0), a_step(n_R=0, n_L=0)])
     assert none.screening_rate == 0.0
     bad = changed(parts[1], status="budget", reason="b", rel_gap=0.1), changed(parts[1], status="failed", reason="f")
