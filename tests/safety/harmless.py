@@ -28,6 +28,11 @@ COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
 LEVER = "screenpath/kernels/screen/lever.py"
+PATHWISE = "screenpath/screen/pathwise.py"
+PLANE = "own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)"
+START = "if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:"
+CALLS = "accurate, key, self.calls = None, None, self.calls + 1"
+TURN = "if min(map(len, found)) < model.turn:"
 RANGE = "screenpath/regions/lever.py"
 TAU = "tau = own.kinks - 0.5 * signs * (certificate.point.products + C * duals)"
 AT = "at = own.kinks[of] - 0.5 * signs[of] * point.products[of], -0.5 * signs[of] * duals[of]"
@@ -47,33 +52,13 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (SHARP, "with_terms", ACTIVE, "model.lo / (t - e)"): SIGN,
     (CONDITIONING, "lines_cost", "if indptr[count] == length * count:", "length / count"): SHORTCUT,
     (CONDITIONING, "keep_columns", "if indptr[d] == n * d:", "n / d"): SHORTCUT,
-    ("screenpath/screen/pathwise.py", "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
+    (PATHWISE, "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
         "saves the work of a bound that is above -inf in any case; what is no number is not certified"
     ),
-    (
-        "screenpath/screen/pathwise.py",
-        "nearer_pair",
-        "own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)",
-        "C * reference.C",
-    ): "where a point to begin with is looked for: what comes of it is certified",
-    (
-        "screenpath/problem/box.py",
-        "BoxModel.start",
-        "if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:",
-        "limit < 0.0",
-    ): "w is 0 too where the closed form is optimal and 0 has no loss: a model has one optimum",
-    (
-        "screenpath/walk/loop.py",
-        "Audit.__call__",
-        "accurate, key, self.calls = None, None, self.calls + 1",
-        "self.calls - 1",
-    ): "a number that no other call has",
-    (
-        "screenpath/walk/one_vs_rest.py",
-        "walk_classes",
-        "if min(map(len, found)) < model.turn:",
-        "max(map(len, found))",
-    ): "steps that not all classes have are not yielded: the others walk on in vain until they end as well",
+    (PATHWISE, "nearer_pair", PLANE, "C * reference.C"): "where a point is looked for: what comes of it is certified",
+    ("screenpath/problem/box.py", "BoxModel.start", START, "limit < 0.0"): "w is 0 there as well: there is one optimum",
+    ("screenpath/walk/loop.py", "Audit.__call__", CALLS, "self.calls - 1"): "a number that no other call has",
+    ("screenpath/walk/one_vs_rest.py", "walk_classes", TURN, "max(map(len, found))"): "steps in vain are not yielded",
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,
     (EXACT, "ColumnSums.add", GRID, "0.5"): ROOM,
     (EXACT, "ColumnSums.add", GRID, "exponent - 1"): ROOM,
