@@ -40,11 +40,15 @@ def make_command(name: str) -> click.Command:
 
         source = click.get_current_context().get_parameter_source
         options = {key: value for key, value in options.items() if source(key) is ParameterSource.COMMANDLINE}
+        if weights is None:
+            raise UsageError("there are no weights to certify", "name their file: `weights=FILE`")
         folder = Path(weights).is_dir()
         if folder and (Path(weights) / "run.json").exists():
             hint = f"write one of its steps: screenpath export {shlex.quote(weights)} --step K -o model.json"
             raise UsageError(f"{weights} is a run, not a model", hint)
         files = sorted(one for one in Path(weights).iterdir() if one.is_file()) if folder else [Path(weights)]
+        if not files:
+            raise UsageError(f"{weights} holds no model", "name a model file, or a folder of them: `weights=FILE`")
         if folder and "out" in options:
             raise UsageError("`out` takes the certificate of one model", "name a file: `weights=FILE`")
         found, failed = [], 0

@@ -354,6 +354,13 @@ def test_errors_are_words(content, words, code, said, data, call, tmp_path):
     assert call("certify", "svm", data, "--weights", "nowhere", "--c", 1).code == 1
 
 
+def test_no_weights_are_told(data, call, tmp_path):
+    (tmp_path / "models").mkdir()
+    for words, said in (([], "no weights to certify\n"), (["--weights", "models"], "models holds no model\n")):
+        done = call("certify", "svm", data, "--c", 1, *words)
+        assert done.code == 2 and said in done.err and "--weights FILE" in done.err
+
+
 # -- estimators -------------------------------------------------------------------------------------------------------
 
 
