@@ -88,13 +88,16 @@ def test_a_record_batch_is_no_table():
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (np.full((2, 4), np.nan), "nan or infinite"), (np.full((2, 4), -np.inf), "nan or infinite"),
+        (np.full((2, 4), np.nan), r"nan or infinite values, first X\[0, 0\] = nan\n  leave out X\[0\] and its like"),
+        (np.full((2, 4), -np.inf), "nan or infinite"),
         (X + 1j, "complex"), (np.full((2, 4), "a"), "not numbers"), (X.astype("datetime64[s]"), "not numbers"),
         ([[10**400] * 4], "not all numbers"), ([[1.0] * 4, [1.0] * 3], "not all of one length"),
         (np.ma.masked_array(X, mask=X > 1.0), "masked"),
     ],
 )  # fmt: skip
 def test_rows_that_are_no_numbers(rows, said):
+    with pytest.raises(DataError, match=r"first X\[1, 3\] = inf"):
+        screenpath.svm_path(sp.csc_array([[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, np.inf]]), [0, 1])
     path = screenpath.svm_path(X, Y, grid=[1.0])
     for read in (lambda: path.predict(rows), lambda: screenpath.svm_path(rows, Y[: len(rows)])):
         with pytest.raises(DataError, match=said):

@@ -18,6 +18,8 @@ from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
+FILL = "leave out {}, or fill in nan: of training data, `missing=median` does"
+
 
 def canonical(X):
     """Return sparse rows without duplicate entries, copied if needed: row norms are computed from the stored values."""
@@ -103,7 +105,11 @@ def checked_rows(X, what: str = "the data", gaps: bool = False):
             raise DataError(f"{what} are not all numbers", "encode them as numbers") from None
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values).all() and not (gaps and not np.isinf(values).any()):
-        raise DataError(f"{what} hold nan or infinite values", "remove or impute them first")
+        coo = X.tocoo() if sp.issparse(X) else None
+        places = np.argwhere(~np.isfinite(X)) if coo is None else np.c_[coo.row, coo.col][~np.isfinite(coo.data)]
+        i, j = places[0].tolist()
+        where = f"first X[{i}, {j}] = {X[i, j]}"
+        raise DataError(f"{what} hold nan or infinite values, {where}", FILL.format(f"X[{i}] and its like"))
     return X
 
 
@@ -290,7 +296,7 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
             raise DataError(what, "encode it as numbers, or leave it out")
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
         if not np.isfinite(rows[:, k]).all() and not (gaps and not np.isinf(rows[:, k]).any()):
-            raise DataError(f"the column '{name}' has missing, nan or infinite values", "remove or impute them first")
+            raise DataError(f"the column '{name}' has missing, nan or infinite values", FILL.format("their rows"))
     return rows
 
 
