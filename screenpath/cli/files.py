@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import partial
+from dataclasses import replace
 from itertools import groupby
 from shutil import get_terminal_size
 
@@ -13,7 +13,7 @@ import click
 from screenpath.catalogue import options as o
 from screenpath.catalogue.option import Option
 from screenpath.cli import options as shared
-from screenpath.cli.help import GroupedOption, helped
+from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, Named, force_option
 from screenpath.errors import DataError, UsageError, flags, shown
 
@@ -23,7 +23,8 @@ WIDEST_NAME = 40  # names up to this many characters are aligned
 NARROWEST = 12  # characters that a range has at least
 
 NAMING = (o.TARGET, o.ONE_HOT, o.COLUMNS, o.DROP, o.ID)  # options that name columns of a table
-grouped = partial(click.option, cls=GroupedOption)
+KEEP = Option("resume", False, "flag", "Keep the shards of a stopped conversion (or start it).", group="output")
+AGAIN = (replace(KEEP, everyday=True), replace(o.FORCE, help="Replace an older folder.", everyday=True))
 
 
 @helped("inspect", "screenpath inspect data.libsvm", "screenpath inspect table.csv --target y --one-hot colour")
@@ -149,26 +150,18 @@ def _facts(seen):
     help="Megabytes of text, or of a table's numbers, that make a shard; memory is about 8 times this for each job.",
     group="output",
 ))  # fmt: skip
-@grouped(
-    "--by", group="output", everyday=True, default="rows", show_default=True, type=click.Choice(["rows", "columns"]),
-    help="Contents of a shard: columns for l1svm, huber and sparse-svm, -lad, -quantile; else rows.",
-)  # fmt: skip
-@grouped(
-    "--jobs", group="limits", everyday=True, default=1, show_default=True, type=click.IntRange(min=1),
-    help="Threads that parse and write.",
-)  # fmt: skip
+@shared.flag(Option(
+    "by", "rows", "choice", "Contents of a shard: columns for l1svm, huber and sparse-svm, -lad, -quantile; else rows.",
+    choices=("rows", "columns"), stated=True, group="output", everyday=True,
+))  # fmt: skip
+@shared.flag(replace(o.JOBS, help="Threads that parse and write.", everyday=True))
 @shared.flag(o.MAX_MEMORY)
-@grouped("--n-features", group="data", type=click.IntRange(min=1), help="Number of features, if the files show fewer.")
-@grouped("--zero-based", group="data", is_flag=True, help="Feature indices start at 0 instead of 1.")
+@shared.flag(Option("n_features", None, "whole", "Number of features, if the files show fewer.", least=1, group="data"))
+@shared.flag(Option("zero_based", False, "flag", "Feature indices start at 0 instead of 1.", group="data"))
 @shared.flag(o.STORAGE, help="Form of the shards; auto decides by density.")
 @shared.flag(o.DTYPE, help="Type of the stored values; float32 halves them.")
 @shared.flags((*NAMING, *o.SPELLED))
-@grouped(
-    "--resume", group="output", everyday=True, is_flag=True,
-    help="Keep the shards that a stopped conversion has made (or start it).",
-)  # fmt: skip
-@grouped("--force", group="output", everyday=True, is_flag=True, help="Replace an older folder.")
-@shared.flags((o.QUIET, o.LOG_FORMAT))
+@shared.flags((*AGAIN, o.QUIET, o.LOG_FORMAT))
 def convert(data, out, quiet, log_format, **options):
     """Turn LIBSVM text, CSV (both plain, .gz, .bz2, .xz) or Parquet into a folder of binary shards.
 

@@ -49,17 +49,14 @@ class Checked(click.ParamType):
         self.option, self.name = option, NAMES.get(option.kind, "TEXT")
 
     def convert(self, value, param, ctx):
-        found = value
         if isinstance(value, str) and self.name in ("NUMBER", "NUMBERS"):
             tokens = value.split(",") if self.name == "NUMBERS" else [value]
             wrong = [token.strip() for token in tokens if not is_number(token)]
             if wrong:
                 example = "; write for example 0.1,1,10" if self.name == "NUMBERS" else ""
                 self.fail(f"'{wrong[0]}' is not a number{example}", param, ctx)
-            numbers = [float(token) for token in tokens]
-            found = numbers if self.name == "NUMBERS" else numbers[0]
         try:
-            return self.option.checked(found)
+            return self.option.checked(value)
         except UsageError as error:
             self.fail(shell("; ".join(filter(None, (error.message, error.hint)))), param, ctx)
 
