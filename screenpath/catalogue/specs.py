@@ -8,7 +8,7 @@ from dataclasses import replace
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
 from screenpath.catalogue.elastic import NETS, SPARSE_SVM, signed, signs_of
-from screenpath.catalogue.kernel_models import ABOUT, behind_kernel, pair_rows, with_intercept_kernel
+from screenpath.catalogue.kernel_models import ABOUT, pair_rows, with_intercept_kernel
 from screenpath.catalogue.option import usual
 from screenpath.catalogue.spec import Later, Spec, chunked, class_targets, sign_targets
 from screenpath.data.safe.memory import L1
@@ -87,7 +87,6 @@ LINEAR_SVM = replace(
     about="The results go to a run folder: run.json, steps.csv (or .json) and coefficients.csv (or .npz; feature 0 is "
     f"the intercept).\n\n{ABOUT}",
 )  # fmt: skip
-KERNEL_SVM = behind_kernel(LINEAR_SVM)
 
 
 # -- L1-regularised squared hinge --------------------------------------------------------------------------------------

@@ -269,12 +269,11 @@ class KernelCache:
         # numba refreshes the whole context here, which takes longer than to load all kernels. Compiling does it by
         # itself; loading needs only the runtime that the machine code calls.
         rtsys.initialize(target_context)
-        codegen = target_context.codegen()
-        return self._came(signature, codegen, target_context) or self._kept(signature, codegen, target_context)
+        return self._shipped_result(signature, target_context) or self._stored_result(signature, target_context)
 
-    def _came(self, signature, codegen, target_context):
+    def _shipped_result(self, signature, target_context):
         """Return the compile result of a signature that came with the package, or None."""
-        triple = codegen.magic_tuple()[0]
+        triple = target_context.codegen().magic_tuple()[0]
         archive = _shipped(triple)
         if archive is None:
             return None
@@ -284,25 +283,25 @@ class KernelCache:
         except Exception:  # it is not there, or as below
             return None
 
-    def _kept(self, signature, codegen, target_context):
+    def _stored_result(self, signature, target_context):
         """Return the compile result of a signature that was compiled on this machine, or None: then it is our turn."""
         folder = cache_folder()
         if folder is None:
             return None
-        name, key = self._entry(signature, codegen.magic_tuple())
-        found = self._read(folder / name, key, target_context)
+        name, key = self._entry(signature, target_context.codegen().magic_tuple())
+        found = self._result_in(folder / name, key, target_context)
         if found is not None:
             return found
         if take_turn(folder, name):
             return None
         with trigger_event("numba:compile", data={"dispatcher": KERNELS[self.name]}):  # waiting counts as compiling
             wait_for_turn(folder, name)
-        found = self._read(folder / name, key, target_context)
+        found = self._result_in(folder / name, key, target_context)
         if found is not None:
             end_turn(folder, name)
         return found
 
-    def _read(self, path: Path, key, target_context):
+    def _result_in(self, path: Path, key, target_context):
         """Return the compile result in a file, None if it is unusable."""
         try:
             return self._rebuilt(read_entry(path), key, target_context)

@@ -57,9 +57,7 @@ def _lock(file: int, name: str, how: str) -> bool:
     kind = fcntl.LOCK_EX | fcntl.LOCK_NB if how == "take" else fcntl.LOCK_UN
     try:
         fcntl.lockf(file, kind, 1, _place(name))
-    except BlockingIOError:
-        return False
-    except PermissionError:  # some systems raise this instead
+    except (BlockingIOError, PermissionError):  # some systems raise the second
         return False
     return True
 

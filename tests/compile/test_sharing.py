@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from screenpath.catalogue.specs import KERNEL_SVM, SPECS
+from screenpath.catalogue.kernel_models import behind_kernel
+from screenpath.catalogue.specs import SPECS
 from screenpath.compile import sharing
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.session import Session
@@ -169,10 +170,10 @@ def test_one_processor_has_no_helper(monkeypatch):
 def test_a_run_has_helpers_unless_memory_is_limited(monkeypatch):
     started = []
     monkeypatch.setattr(compilation, "start_helpers", started.append)
-    for spec in (*SPECS.values(), KERNEL_SVM):
+    for spec in (*SPECS.values(), behind_kernel(SPECS["svm"])):
         assert set(spec.kernel_modules) <= set(kernel_modules()) and spec.kernel_modules
         Session.compiling_begins(SimpleNamespace(spec=spec))
         assert started.pop() == spec.kernel_modules
     with MemoryLimit(1 << 40).in_force():
-        Session.compiling_begins(SimpleNamespace(spec=KERNEL_SVM))
+        Session.compiling_begins(SimpleNamespace(spec=behind_kernel(SPECS["svm"])))
     assert not started

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.catalogue.kernel_models import behind_kernel
 from screenpath.catalogue.scores import CLASSIFICATION, choose_score
-from screenpath.catalogue.specs import KERNEL_SVM
+from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.cv import run
 from screenpath.cv.folds import draw_folds, held_out_order
 from screenpath.inputs.rows import Samples
@@ -47,9 +48,10 @@ def test_values_are_within_their_bound(sparse, far):
 def task_of(**changed):
     """Return samples and the task of their folds."""
     X, signs = two_classes(n=120, d=4, seed=4)
-    score = choose_score(None, KERNEL_SVM, CLASSIFICATION, 2, None)
+    score = choose_score(None, LINEAR_SVM, CLASSIFICATION, 2, None)
     options = {**OPTIONS, **changed}
-    task = run.Task(KERNEL_SVM, options, score, {"+1": 1.0, "-1": -1.0}, None, "dense", float("inf"), certify=True)
+    spec = behind_kernel(LINEAR_SVM)
+    task = run.Task(spec, options, score, {"+1": 1.0, "-1": -1.0}, None, "dense", float("inf"), certify=True)
     return Samples(sp.csr_array(X), signs, signs), replace(task, keep=True)
 
 

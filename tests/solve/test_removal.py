@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from screenpath.catalogue.kernel_models import behind_kernel
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.specs import KERNEL_SVM
+from screenpath.catalogue.specs import LINEAR_SVM
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import parse_kernel_rule, parse_rule
 from screenpath.solve import removal
@@ -259,7 +260,7 @@ def behind(kernel, seed, free, weighted, n=40):
     X = X / X.std(axis=0)
     options = {"kernel": kernel, "gamma": 0.3, "degree": 3, "coef0": 1.0, "bias": 0.0, "dtype": "float64",
                "threads": 1}  # fmt: skip
-    rows = KERNEL_SVM.rows(X, y, options, None, 0.0)
+    rows = behind_kernel(LINEAR_SVM).rows(X, y, options, None, 0.0)
     model = kernel_svm_model(rows, weights, "free" if free else None)
     square = np.einsum("ij,ij->i", X, X)
     values, vectors = np.linalg.eigh(KERNELS[kernel](X @ X.T, square, square))
