@@ -20,6 +20,7 @@ from screenpath.catalogue.option import part_numbers
 from screenpath.catalogue.scores import CONFUSION, SCORES
 from screenpath.data.files.dataset import is_form
 from screenpath.data.safe import values as kinds
+from screenpath.data.safe.atomic import prefix_sha256
 from screenpath.data.words.labels import are_labels
 from screenpath.errors import RunFolderError, UsageError
 from screenpath.walk import step as steps
@@ -43,7 +44,6 @@ FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS))
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
 KERNELS = ("linear", "poly", "rbf", "laplacian", "precomputed")
-CHUNK = 1 << 20
 
 
 def damaged(what, why: str | Exception) -> RunFolderError:
@@ -67,11 +67,8 @@ def sealed(record: dict) -> dict:
 
 
 def file_entry(file: Path) -> dict:
-    found, size = hashlib.sha256(), 0
     with open(file, "rb") as stream:
-        while data := stream.read(CHUNK):
-            found.update(data)
-            size += len(data)
+        found, size = prefix_sha256(stream.fileno(), os.fstat(stream.fileno()).st_size)
     return {"bytes": size, "sha256": found.hexdigest()}
 
 
