@@ -1,7 +1,5 @@
 """One step of a run as a model file: LIBLINEAR, LIBSVM, JSON, NPZ, ONNX, or an estimator of scikit-learn."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections import Counter
@@ -9,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +20,7 @@ from screenpath.data.words.labels import label_text, rest_label, whole_label
 from screenpath.data.words.tables import SCHEMA_VERSION, dump_json, readable_json
 from screenpath.errors import ResourceError, UsageError
 from screenpath.numbers import sparse as sp
-
-if TYPE_CHECKING:
-    from screenpath.store.open import Run
+from screenpath.store.open import Run
 
 
 def liblinear_text(run: Run, step: dict) -> str:
