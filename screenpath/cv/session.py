@@ -93,8 +93,14 @@ class CvSession(Session):
             "sparse" if self.data.rows.sparse else "dense", self.deadline, o["certify"], grows=o["until_turn"],
             keep=o["predictions"] is not None or bool(asked), further=self.further,
             proves=o["certificate"], alone=self.alone,
-            order=None if self.spec.rows is None else drawing.held_out_order(self.drawn, raw.y.size),
+            order=None if self.spec.rows is None else self.shared_order(raw.y.size),
         )  # fmt: skip
+
+    def shared_order(self, n: int) -> np.ndarray | None:
+        """Return the order of rows in kernel values that folds share; None of so many rows that they do not."""
+        from screenpath.rows.shared import MOST  # here: other models start up without it
+
+        return drawing.held_out_order(self.drawn, n) if n <= MOST else None
 
     def draw(self, task: str, groups: np.ndarray | None) -> list:
         o, n = self.options, self.samples.y.size
