@@ -85,7 +85,7 @@ def differences(folder: Path, problem: Problem, steps: list, pairs: dict, certif
         if found:
             return found, [], []
         facts = problem.expected()
-        facts |= tables.totals_of(table, steps, record, record["parameters"])
+        facts |= tables.totals_of(table, steps)
         facts["columns"], facts["parameters"] = columns, record["parameters"]
         facts["options"] |= {name: at(record, ("options", name)) for name in OPTIONS if name in record["options"]}
         facts["options"] |= {name: record["options"][name] for name in ("coefficients", "format")}

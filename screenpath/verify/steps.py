@@ -131,8 +131,8 @@ def covered_columns(pairs: dict, header: dict) -> set[str]:
     return {"step", "status", "reason", "primal", "gap", *PARAMETERS, *cells}
 
 
-def totals_of(table: list, steps: list, record: dict, parameters: list) -> dict:
-    """Return the facts of ``status``, ``totals``, ``grid``, ``parameters`` and ``columns`` in run.json."""
+def totals_of(table: list, steps: list) -> dict:
+    """Return the facts of ``status``, ``totals`` and ``grid`` in run.json."""
     done = [row for row, entry in zip(table, steps, strict=False) if entry["status"] != SKIPPED]
 
     def total(name):
