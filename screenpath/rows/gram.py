@@ -262,14 +262,14 @@ class GramRows(Counted):
                 list(pool.map(with_room, starts))
 
     @property
-    def rough_for_once(self) -> bool:
+    def has_rough_sums(self) -> bool:
         """Tell whether :meth:`rough_sum_at` may be used."""
         return not (self.plan.whole or self.mirrored) and self.blocks.roughens
 
     @property
     def roughens(self) -> bool:
         """Tell whether rows may be rough from point to point."""
-        return self.spares and self.n >= ROUGH_ROWS and self.rough_for_once
+        return self.spares and self.n >= ROUGH_ROWS and self.has_rough_sums
 
     @property
     def rough_error(self) -> float:

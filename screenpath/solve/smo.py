@@ -95,7 +95,7 @@ class Smo(Solver):
         times, nothing = r.size / some.size, np.zeros(r.near.theta.size)
         few = r.part(some, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0, C=times * r.C)
         few = replace(few, lo=times * few.lo, hi=times * few.hi, free=replace(r.free, rest=0.0, rest_error=0.0))
-        if r.rows.rough_for_once:  # others are looked at when these are solved
+        if r.rows.has_rough_sums:  # others are looked at when these are solved
             few.near.roughen(np.setdiff1d(np.arange(nothing.size), few.index, assume_unique=True))
         r.rows.touched += self.solve(few, tol=max(tol, COARSE), budget=budget, dynamic=False).touched
         few.follow(few.near)
