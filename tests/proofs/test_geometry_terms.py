@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from screenpath.kernels.screen.dome import dome_bounds
 from screenpath.regions import geometry
 from screenpath.regions.geometry import (
     ROUNDING,
@@ -44,7 +43,8 @@ def test_a_dome_takes_the_least_favourable_product_within_reach(uncertainty):
         radius, norm = rng.uniform(0.2, 3.0, 2)
         offset, vc, va = rng.uniform(-radius, radius), rng.normal(), rng.uniform(-norm, norm)
         one = [np.array([v]) for v in (vc, va, norm)]
-        found = dome_bounds(*one, radius, offset, uncertainty * one[2])[1][0]
+        at = Point(np.zeros(1), None, 0.0)
+        found = Dome(at, radius, at, offset, uncertainty).bounds(one[:2], one[2])[1][0]
         expected = max(dome_most(vc, value, norm, radius, offset) for value in within(va, norm, uncertainty))
         assert found == pytest.approx(expected, abs=2e-3 * norm * radius if uncertainty else 1e-12)
         assert found >= expected - 1e-12
