@@ -29,6 +29,8 @@ CHUNKS = "how many columns are looked at at a time: what it costs, not what come
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
 LEVER = "screenpath/kernels/screen/lever.py"
 PATHWISE = "screenpath/screen/pathwise.py"
+KINDS = "if isinstance(a, KernelPoint) and isinstance(b, KernelPoint):"
+BALLS = "if isinstance(pair, LeverBall) and isinstance(guess, LeverBall):"
 PLANE = "own, other = _best_in_plane(model.losses(reference), reference.point, far.point, C, C / reference.C)"
 START = "if not limit > 0.0 and self.bounds[kernels.ZERO] == 0.0:"
 CALLS = "accurate, key, self.calls = None, None, self.calls + 1"
@@ -55,6 +57,8 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     (PATHWISE, "Pathwise._proven", "if self.floor == -np.inf:", "+np.inf"): (
         "saves the work of a bound that is above -inf in any case; what is no number is not certified"
     ),
+    ("screenpath/regions/geometry.py", "between", KINDS, KINDS[3:-1].replace("and", "or")): "points are of one kind",
+    ("screenpath/screen/box.py", "IT.region", BALLS, BALLS[3:-1].replace("and", "or")): "balls are of one kind",
     (PATHWISE, "nearer_pair", PLANE, "C * reference.C"): "where a point is looked for: what comes of it is certified",
     ("screenpath/problem/box.py", "BoxModel.start", START, "limit < 0.0"): "w is 0 there as well: there is one optimum",
     ("screenpath/walk/loop.py", "Audit.__call__", CALLS, "self.calls - 1"): "a number that no other call has",
