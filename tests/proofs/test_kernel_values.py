@@ -148,6 +148,12 @@ def test_sums_in_twice_the_precision_are_formed_so_many_at_a_time(monkeypatch):
         found = blocks.precise_sums(np.arange(7), support, weights)
         assert heights == expected
         np.testing.assert_allclose(found.sum(axis=1), weights @ X[support] @ X.T)
+    tried, block = [], blocks.block
+    monkeypatch.setattr(blocks, "block", lambda rows, *of: tried.append((rows.start, rows.stop)) or block(rows, *of))
+    monkeypatch.setattr(kernel_functions, "BLOCK_BYTES", 40)
+    coefficients = np.array([1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.25])  # two rows, and an intercept
+    np.testing.assert_allclose(blocks.held_out(X[:5]) @ coefficients, X[:5] @ (X[0] + 2.0 * X[3]) + 0.25)
+    assert tried == [(0, 2), (2, 4), (4, 6)]
     none = np.zeros(0, dtype=np.int64)
     assert not blocks.precise_sums(np.arange(7), none, np.zeros((2, 0))).any()
 
@@ -182,9 +188,16 @@ def test_only_rows_near_each_other_in_few_columns_are_formed_in_float32(name):
     some.write(out, np.arange(7, 0, -1), np.arange(12), 1)
     np.testing.assert_allclose(out[1:8], some.block(np.arange(7, 0, -1), np.arange(12)), atol=1e-6)
     for columns in (128, 129):
-        assert KernelBlocks(np.hstack([X, np.zeros((20, columns - 3))]), KernelFunction(name)).steady == (
-            columns == 128
-        )
+        wide = KernelBlocks(np.hstack([X, np.zeros((20, columns - 3))]), KernelFunction(name, 0.3, constant=0.5))
+        assert wide.steady == (columns == 128)
+        for kind in (np.float32, np.float64):  # of doubles the values are those of all others
+            out = np.zeros((9, 12), dtype=kind)
+            wide.write(out, np.arange(7), np.arange(12), 1)
+            np.testing.assert_allclose(
+                out[1:8], some.block(np.arange(7), np.arange(12)), rtol=1e-14, atol=1e-6 * (kind == np.float32)
+            )
+    far = KernelBlocks(100.0 + X, KernelFunction(name))
+    assert (far.shift is None) == (name != "rbf") and np.array_equal(far.rows, 100.0 + X)
 
 
 def test_parameters_of_a_kernel():
@@ -194,7 +207,10 @@ def test_parameters_of_a_kernel():
     for rows in (X, sp.csr_array(X)):  # a third column is missing
         variance = float(np.var(np.hstack([X, np.zeros((3, 1))])))
         assert kernel_functions.parse_gamma(" scale ", 3, rows) == pytest.approx(1.0 / (3.0 * variance))
-    assert kernel_functions.parse_gamma("scale", 2, np.full((3, 2), 0.1)) == 1.0
+    assert kernel_functions.parse_gamma("scale", 2, X) == pytest.approx(0.5 / np.var(X))
+    assert kernel_functions.parse_gamma("scale", 3, np.ones((3, 2))) == pytest.approx(1.5)  # two thirds are 1
+    for same, d in ((0.1, 2), (0.0, 3)):
+        assert kernel_functions.parse_gamma("scale", d, np.full((3, 2), same)) == 1.0
     for text in ("0", "-1", "inf", "1/2", "e", "nan", "scale"):
         with pytest.raises(UsageError):
             kernel_functions.parse_gamma(text, 3)

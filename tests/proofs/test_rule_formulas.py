@@ -13,7 +13,7 @@ from screenpath.kernels.problem import box as kernels
 from screenpath.numbers.rounding import gamma
 from screenpath.problem.box_types import Screened
 from screenpath.problem.grid import log_grid
-from screenpath.regions.geometry import OUTWARD, ROUNDING, Ball, Dome, KernelPoint, Point
+from screenpath.regions.geometry import ROUNDING, Ball, Dome, KernelPoint, Point
 from screenpath.regions.lever import LeverRange
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen import Screening, parse_rule, pathwise
@@ -127,7 +127,7 @@ def test_the_middle_of_a_pair():
 
 @pytest.mark.parametrize("enhanced", [False, True])
 def test_the_dome_of_a_feasible_point(enhanced):
-    model, pair = model_and_pair(3, **LARGE)
+    model, pair = model_and_pair(3, **LARGE, shift=0.07)
     far = Ball(Point(np.array([3.0, -1.0, 2.0]), np.zeros(model.size), 14.0), 0.4)
     parameters = (0.9, 2.0, 1.3)
     found = feasible_dome(pair, far, parameters, enhanced)
@@ -140,19 +140,21 @@ def test_the_dome_of_a_feasible_point(enhanced):
     normal = -pair.point.vector / float(length)
     np.testing.assert_allclose(found.normal.vector, normal, rtol=1e-14)
     # w0.w* >= (|w0|^2 + C w0.G'theta)/2 - |w0| r, by the ball of the pair at C
-    least = min((length + F(C) * F(pair.inner) / length) / 2 - F(pair_radius(pair, C)) for C in parameters)
+    radii = {C: F(pair_radius(pair, C)) + F(C) * F(0.07) for C in parameters}
+    least = min((length + F(C) * F(pair.inner) / length) / 2 - radii[C] for C in parameters)
     slack = F(ROUNDING) * radius + F(pair.relative) * F(2.0) * root(pair.total_sq)
     assert near(found.offset, -least - F(float(normal @ center)) + slack)
     for rule in (SSNSV(), ESSNSV()):  # a rule's own far end is the ball of its pair
         assert rule.region(model, pair, 0.9, pair).radius > 0.0 and rule.enhanced == isinstance(rule, ESSNSV)
-    exact = replace(pair, relative=0.0)  # what is left is the slack of every comparison
+    exact = replace(pair, relative=0.0, shift=0.0)  # what is left is the slack of every comparison
     plain, unit = feasible_dome(exact, far, (0.9,), enhanced), root(exact.point.sqnorm)
     bare = (unit + F(0.9) * F(pair.inner) / unit) / 2 - F(pair_radius(exact, 0.9)) + F(float(normal @ center))
     assert abs((F(plain.offset) + bare) / F(plain.radius) - F(ROUNDING)) < F(ROUNDING) / 100
 
 
 @pytest.mark.parametrize("enhanced", [False, True])
-def test_what_sums_of_kernel_values_add_to_the_dome(enhanced):
+def test_what_sums_of_kernel_values_add_to_the_dome(enhanced, monkeypatch):
+    monkeypatch.setattr("screenpath.screen.box.OUTWARD", 1.25)
     rng, (_, pair), parameters = np.random.default_rng(4), model_and_pair(3, **LARGE), (0.9, 2.0, 1.3)
     points = [KernelPoint(*rng.normal(size=(2, 6)), size, 1.5, 0.02) for size in (9.0, 14.0)]
     pair, far = replace(pair, point=points[0]), Ball(points[1], 0.4)
@@ -162,7 +164,7 @@ def test_what_sums_of_kernel_values_add_to_the_dome(enhanced):
     assert near(found.radius, size / 2 + 0.4 if enhanced else size + 0.4)
     lost, normal = points[0].inner(points[0])[1], points[0].scaled(-1.0 / 3.0)
     (across, off), apart = normal.inner(found.center), lost / 9.0
-    slack = (off + 2.0 * apart * (3.0 * (1.0 + 2.0 / 0.8) + size)) * OUTWARD
+    slack = (off + 2.0 * apart * (3.0 * (1.0 + 2.0 / 0.8) + size)) * 1.25
     plain_across = float(normal.vector @ plain.center.vector)
     assert near(found.offset, plain.offset + plain_across - across + slack)
     assert found.axis == pytest.approx(ROUNDING + normal.error + apart) and plain.axis == ROUNDING
