@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from screenpath.catalogue.losses import LAD, QUANTILE, SVM, SVR
-from screenpath.regions.geometry import Ball, Dome, Lens, Point
+from screenpath.regions.geometry import Ball, Dome, Lens
 from screenpath.rows.memory import MemoryRows
 from screenpath.screen.box import BT2, DVI, ESSNSV, IT, SSNSV, feasible_dome, guess_ball, pair_ball, pair_radius
-from screenpath.screen.pathwise import Dual, Pathwise, ball_floor, feasible_point, loss_floor, nearer_pair, primal_value
+from screenpath.screen.pathwise import Dual, Pathwise, ball_floor, loss_floor, nearer_pair, primal_value
 from tests.safety.rational import Exact, dot
 
 # As plain Python, kernels warn of numbers that they then do not choose; machine code does not.
@@ -174,21 +174,6 @@ def test_floor_of_the_loss_is_below_it_and_meets_it(kind):
     assert at[1] < at[0] - 0.02
 
 
-def test_a_feasible_point_has_the_loss_that_was_asked_for():
-    model = problem(6, "lad")
-    near, far = reference(model, 0.1, exact=True), reference(model, 4.0, exact=True)
-    goal = 0.5 * (near.xi + far.xi)
-    found = feasible_point(model, near, far, goal)
-    t = model.c - found.center.products
-    loss = np.maximum(model.lo * t, model.hi * t).sum()
-    assert goal * (1 - 1e-6) <= loss <= goal and found.radius == 0.0
-    np.testing.assert_allclose(found.center.products, model.margins(found.center.vector), rtol=1e-12)
-    assert found.center.sqnorm == pytest.approx(found.center.vector @ found.center.vector)
-    assert feasible_point(model, near, far, 0.5 * far.xi) is None
-    far.error = goal
-    assert feasible_point(model, near, far, goal) is None
-
-
 def test_chunks_count_what_they_decide():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) + 2.0
@@ -203,13 +188,6 @@ def test_chunks_count_what_they_decide():
             found = screening.before(model, start, C)
             assert found.n_R == np.sum(found.status == -1) and found.n_L == np.sum(found.status == 1)
             assert screening.left == left
-
-
-def test_points_scale_with_their_products():
-    point = Point(np.array([3.0, 4.0]), np.array([1.0, -2.0]), 25.0).scaled(-2.0)
-    assert point.vector.tolist() == [-6.0, -8.0] and point.products.tolist() == [-2.0, 4.0] and point.sqnorm == 100.0
-    ball = Ball(Point(np.array([3.0, 4.0]), None, 25.0), 2.0)
-    assert ball.extent == 7.0
 
 
 def test_a_point_between_two_dual_points_has_what_its_parts_have_in_exact_arithmetic():

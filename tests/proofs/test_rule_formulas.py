@@ -209,6 +209,11 @@ def test_what_rounding_of_the_margins_does_to_a_loss():
     loss = float(np.maximum(model.lo * t, model.hi * t).sum())
     assert feasible_point(model, *errors, loss + 0.75 - 1e-9) is None
     assert feasible_point(model, *errors, loss + 0.75 + 1e-9) is not None
+    plain = model.losses
+    model.losses = lambda near: lambda products: (plain(near)(products)[0], 0.125)  # and that of an intercept
+    assert feasible_point(model, *errors, loss + 0.875 - 1e-9) is None
+    assert feasible_point(model, *errors, loss + 0.875 + 1e-9) is not None
+    model.losses = plain
     large = replace(errors[1], point=replace(other.point, sqnorm=1e28))
     error = pathwise._loss_error(model, pair.point, large.point)
     assert error > 0.1

@@ -32,9 +32,9 @@ def one_row(t, off, theta, weight, lo, hi, curve):
     return row_shares(*(np.array([value]) for value in (t, off, theta, weight)), lo, hi, curve)[:, 0]
 
 
-def one_column(w, u, off, curve, kink):
+def one_column(w, u, off, curve, kink, sign=0):
     w, u, off = (np.array([value]) for value in (w, u, off))
-    return column_shares(w, u, np.zeros(1, dtype=np.int8), off, curve, kink)[:, 0]
+    return column_shares(w, u, np.array([sign], dtype=np.int8), off, curve, kink)[:, 0]
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(0.0, 1.0), (0.0, inf), (-2.0, 1.0)])
@@ -64,6 +64,7 @@ def test_a_row_has_its_share_and_the_larger_one_of_both_ends(lo, hi):
             assert abs(there - value) <= F(loss_off) * (1 + F(10) ** -15)
         tight += more > 0.0
     assert tight > wide(40, 100)
+    assert one_row(2.0, 0.0, 0.5, 3.0, 0.0, 1.0, 0.5)[1] == 24.0 * 2.0**-53  # of t, where the loss has the slope 1
 
 
 @pytest.mark.parametrize("curve", [0.0, 1e-3, 0.5, 1e9])
@@ -74,20 +75,22 @@ def test_a_column_has_its_share_and_the_larger_one_of_both_ends(curve):
         u = float(rng.choice([0.0, kink, -kink, rng.normal() * kink, 0.99 * kink, 30.0 * rng.normal()]))
         off = float(rng.choice([0.0, 1e-12, 0.01]))
         beyond = np.sign(u) * max(abs(u) - kink, 0.0)
-        w = float(rng.choice([0.0, beyond / (curve or 1.0), rng.normal(), -u]))
+        sign = int(rng.integers(-1, 2))  # of a weight, if it may have one alone
+        lo, hi = (0.0 if sign > 0 else -inf), (0.0 if sign < 0 else inf)
+        w = float(rng.choice([0.0, beyond / (curve or 1.0), rng.normal(), -u]).clip(lo, hi))
         own = 4.0 * 2.0**-53 * (abs(u) + kink + curve * abs(w))
-        plain, more = one_column(w, u, off, curve, kink)
+        plain, more = one_column(w, u, off, curve, kink, sign)
         assert plain >= 0.0
         ends = []
         for way in (F(-1), F(0), F(1)):
             there = F(u) + way * F(off)
-            if curve == 0.0 and abs(there) > F(kink):
+            if curve == 0.0 and (sign * there if sign else abs(there)) > F(kink):
                 continue  # of a dual point none is
-            ends.append(share(w, there, -inf, inf, curve, kink) if curve else F(kink) * abs(F(w)) - F(w) * there)
+            ends.append(share(w, there, lo, hi, curve, kink) if curve else F(kink) * abs(F(w)) - F(w) * there)
             assert (F(plain) + F(more)) * (1 + F(10) ** -15) >= ends[-1]
             seen += 1
         if curve and not abs(abs(u) - kink) < 4.0 * own:
-            most = [share(w, F(u) + way * (F(off) + 3 * F(own)), -inf, inf, curve, kink) for way in (-1, 1)]
+            most = [share(w, F(u) + way * (F(off) + 3 * F(own)), lo, hi, curve, kink) for way in (-1, 1)]
             assert F(plain) + F(more) <= max(most) * (1 + F(10) ** -15)
     assert seen > wide(375, 900)
 
