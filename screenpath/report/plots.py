@@ -246,16 +246,16 @@ def _draw_cv_grid(cv: series.CrossValidation):
 def draw_gammas(run):
     """Draw contours of the mean score over C and gamma, and the chosen pair; what was dropped is grey."""
     (grid, C), record = series.read_gammas(run), series.read_cv(run).record
-    (means,), title = grid.values.values(), f"{_cv_title(record)}, {len(grid.rows)} values of gamma"
+    (means,), grey = grid.values.values(), " (grey: dropped)"
+    title = f"{_cv_title(record)}, {len(grid.rows)} values of gamma{grey if np.isnan(means).any() else ''}"
     figure, axes = _heat_maps(grid, ["C", "gamma"], title, size=(7.0, 4.4))
     places = np.arange(len(C)) + 0.5, np.arange(len(grid.rows)) + 0.5
     known = np.ma.masked_invalid(means)
-    if min(means.shape) > 1 and known.count() and known.min() < known.max():
+    if min(np.isfinite(means).any(axis=k).sum() for k in (0, 1)) > 2 and known.min() < known.max():
         axes.contour(*places, known, levels=LEVELS, colors="white", linewidths=0.8)
-    best = record["tuned"]
-    row = int(np.argmin(np.abs(np.array(grid.rows) - best["gamma"])))
+    row = int(np.argmin(np.abs(np.array(grid.rows) - record["tuned"]["gamma"])))
     column = int(np.argmin(np.abs(np.array(C) - record["best"]["parameters"]["C"])))
-    _mark(axes, column + 0.5, row + 0.5, "best", f"gamma = {best['gamma']:.3g}, C = {C[column]:.3g}", record, f.BLACK)
+    _mark(axes, column + 0.5, row + 0.5, "best", f"gamma = {grid.rows[row]:.3g}, C = {C[column]:.3g}", record, f.BLACK)
     return _legend_below(figure, axes)
 
 

@@ -48,6 +48,9 @@ def test_a_list_of_gammas_is_the_cross_validation_of_each(call, data, tmp_path):
     assert call("predict", "run1", data, "--decision").out == call("predict", chosen, data, "--decision").out
     assert call("show", "run1", "--duals", "-").out == call("show", chosen, "--duals", "-").out
     assert faults("cv", said) == []
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    assert call("plot", "run1", "--kind", "gammas", "-o", "g.svg").code == 0
+    assert ("4 values of gamma (grey: dropped)" in (tmp_path / "g.svg").read_text()) is bool(dropped)
 
 
 def test_a_number_of_gammas_lies_around_the_scale(call, data, tmp_path):
