@@ -196,7 +196,7 @@ CHECKS: dict[str, Callable] = {
     "constraint": _constraint, "text": _text, "texts": _texts, "label": _label,
     **dict.fromkeys(("flag", "switch"), lambda _, value: bool(value) if value in (True, False) else None),
     "numbers": lambda _, value: [float(one) for one in (value.split(",") if isinstance(value, str) else value)],
-    "size": lambda _, value: parse_bytes(value if isinstance(value, str) else str(operator.index(value))),
+    "size": lambda _, value: parse_bytes(value) if isinstance(value, str) else operator.index(value),
     "path": lambda _, value: (
         value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value) or None
     ),

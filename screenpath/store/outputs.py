@@ -127,7 +127,7 @@ def form_of(name: str | None, forms, usual: str, asked: str | None = None) -> st
 
 def refuse_inputs(folder: Path, inputs) -> None:
     """Refuse to write a folder that the same command reads, wholly or one of its files, or that cannot be made."""
-    above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    above = next(one for one in (folder, *folder.absolute().parents) if os.path.exists(one))
     if above != folder and not os.access(above, os.W_OK):  # before anything is read or compiled
         raise RunFolderError(f"{folder} cannot be made: {above} is closed to you", "choose another folder with `out`")
     names = [folder / name for name in (*FILES, LOCK)]

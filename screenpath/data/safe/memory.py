@@ -59,7 +59,7 @@ def count_mapped(size: int) -> None:
 
 def _tell_system() -> None:
     if _Process.ceiling is not None:
-        allowed, (soft, hard) = _Process.ceiling + _Process.mapped, _Process.before
+        allowed, (soft, hard) = min(_Process.ceiling + _Process.mapped, 2**63 - 1), _Process.before
         soft = allowed if soft == resource.RLIM_INFINITY else min(allowed, soft)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
