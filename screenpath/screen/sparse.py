@@ -243,7 +243,8 @@ def regions_of(model, ref, alpha: float, paper: bool = True) -> kernels.Regions:
 
 def finite(r: kernels.Regions) -> bool:
     """Tell whether every number is finite: if a square has overflowed, the regions decide nothing."""
-    return math.isfinite(sum(r))
+    radii = r.primal_sq + r.first_sq + r.second_sq + r.between_sq
+    return math.isfinite(radii + r.scale + r.kink_part)
 
 
 def _run(model, ref, at: SparseScreened, regions: kernels.Regions, what: tuple) -> np.ndarray:

@@ -205,7 +205,9 @@ def stretch(scores, samples, status, square, size, most):
             own, pull = labels[i], 0.0
             for c in range(classes):
                 k = c * n + i
-                margin = own * scores[i] if classes == 1 else scores[own * n + i] - scores[k]  # 0 of the own class
+                if classes > 1 and c == own:
+                    continue
+                margin = own * scores[i] if classes == 1 else scores[own * n + i] - scores[k]
                 value = largest if status[k] > 0 else least
                 if status[k] == 0:
                     value = min(max((kinks[i] - kappa * margin) / gamma, least), largest)
