@@ -384,9 +384,9 @@ def plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, most:
     plan, limit = plan_gram(n, itemsize, max_memory, most), in_force()
     if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
-        size = limit.left // ROUND_TO * ROUND_TO
-        # A larger limit loses up to ROUND_TO as well.
-        less = Allowance(size, given.beside + given.shares * (given.size - size + ROUND_TO), given.shares)
+        size = limit.left // ROUND_TO * ROUND_TO - ROUND_TO  # the process may grow meanwhile
+        # A larger limit loses up to twice as much as well.
+        less = Allowance(size, given.beside + given.shares * (given.size - size + 2 * ROUND_TO), given.shares)
         plan = plan_gram(n, itemsize, less, most)
         limit.check(plan.most, f"the kernel values of {n:,} rows")
     return plan

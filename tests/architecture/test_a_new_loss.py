@@ -75,7 +75,7 @@ def test_every_command_has_it(house):
     *found, refused = commands(house, *said, "steep data --factor 0.5 -o -")
     for (line, text), done in zip(said.items(), found, strict=True):
         assert done.code == 0 and text in done.out + done.err, (line, done)
-    assert refused.code == 2 and "factor must be at least 1, not 0.5" in refused.err
+    assert refused.code == 2 and "factor must be at least 1, not '0.5'" in refused.err
 
 
 def test_its_numbers_are_those_of_its_formula(house):
