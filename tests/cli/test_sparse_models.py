@@ -385,14 +385,14 @@ def test_a_run_without_its_signs_is_not_continued(folder, call):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("huber", "targets", "--smoothing", 0), "--smoothing must be a positive number, not 0"),
+        (("huber", "targets", "--smoothing", 0), "--smoothing must be a positive number, not '0'"),
         (("huber", "targets", "--loss", "squared-hinge"), "--loss is an option of sparse-svm, not of huber"),
         (("two", "--intercept", "free", "--solver", SDCA), "moves one dual variable at a time"),
         (("two", "--intercept", "free", "--solver", SDCA), "use --solver newton, or --intercept none"),
         (("two", "--intercept", "free", "--bias", 1), "--bias makes a penalised intercept"),
         (("compare-rules", "two", "--intercept", "free", "--start", "cold"), "leave out cold starts"),
         (("two", "--smoothing", 0, "--solver", SDCA, "--intercept", "none"), "use --solver newton, or a --smoothing"),
-        (("two", "--smoothing", 1), "--smoothing must be at least 0 and below 1, not 1.0"),
+        (("two", "--smoothing", 1), "--smoothing must be at least 0 and below 1, not '1'"),
         (("two", "--alpha", "0", "--intercept", "none", "--solver", SDCA), "values of --alpha above 0"),
         (("two", "--alpha", "0,-1"), "every parameter of the list must be positive and finite, or 0"),
         (("two", "--alpha", "0,0"), "the parameter 0 appears twice"),
