@@ -77,10 +77,13 @@ def test_what_a_certificate_needs_of_the_columns():
 
     # |p| + 0.1 ||f||: 1.1, 4.2 (an exact bound says 1.05 * 4), 0.6, 2.4
     assert terms() == pytest.approx((1.0 / 4.2, 1.0 / 3.8, 3, 5.5, 4.0 + 9.0 + 2.0), rel=1e-6)
-    for spread, largest in ((1.0, 4.0), (0.1, 2.4)):
-        spreads[1] = spread
-        found = kernels.certified_terms(w, products, (norms, spreads, ANY), 1.0, rounding, 1.0, *sums, inside)
+    # The last: 3.75 +- 0.4 may be larger, and is not surely.
+    cases = (1.0, 1.0, 2.0, 4.0), (0.1, 1.0, 2.0, 2.4), (0.8, 1.25, 2.0, 5.0), (9.0, 1.0, 3.75, 4.2)
+    for spread, grown, last, largest in cases:
+        spreads[1], products[3] = spread, last
+        found = kernels.certified_terms(w, products, (norms, spreads, ANY), 1.0, rounding, grown, *sums, inside)
         assert found[:2] == pytest.approx((1.0 / largest, 1.0 / 3.8), rel=1e-6)
+    products[3] = 2.0
     spreads[1] = 1.0
     assert terms(lam=9.0)[:2] == (0.5, 0.5)  # the best along the ray
     assert terms(0) == (0.5, 0.5, 0, 0.0, 0.0)
