@@ -34,6 +34,7 @@ def test_bounds_of_a_model_with_large_units(rows, d, mirrored, monkeypatch):
     rest = {"tail": np.linspace(-3e-3, 2e-3, rows * (1 + mirrored)), "inexact": 0.25}
     ends = (0.0 * model.lo, -model.lo) if mirrored else (model.lo, model.hi)
     c, *ends = (np.tile(part, 1 + mirrored) for part in (y, *ends))
+    ends[0][0] = ends[1][0] = 0.0  # its kink, which is off by most, does not count
     model = BoxModel(model.rows, c, *ends, np.where(s > 0.0, 1, -1), mirrored, **rest)
     n = model.size
     largest, wide = np.maximum(np.abs(model.lo), np.abs(model.hi)), 1.0 + 1e-3 * (n + d + 8)
@@ -45,7 +46,8 @@ def test_bounds_of_a_model_with_large_units(rows, d, mirrored, monkeypatch):
         kernels.FRESH: 1e-3 * (-(-rows // blocks) + blocks + 8) + 1e-3 * (2 * d + 8), kernels.UPDATE: blocks + 8,
         kernels.LARGEST: wide * np.max((model.hi - model.lo) * model.norms),
         kernels.HIDDEN: np.sqrt(d) * 2.0**-537, kernels.TINY: (d + 1) * 2.0**-1074,
-        kernels.ZERO: np.maximum(model.lo * model.c, model.hi * model.c).sum(), kernels.KINK: 3e-3, kernels.SLOPE: 0.25,
+        kernels.ZERO: np.maximum(model.lo * model.c, model.hi * model.c).sum(), kernels.SLOPE: 0.25,
+        kernels.KINK: -rest["tail"][1],
     }  # fmt: skip
     assert (n > 1024) == (blocks > 1)
     np.testing.assert_allclose([b[k] for k in expected], list(expected.values()), rtol=1e-12)
@@ -119,8 +121,14 @@ def test_a_corner_is_that_of_the_margins_with_the_intercept():
     assert known[2:] == (0, kernels.sum_error(float(np.count_nonzero(known.theta)), model.bounds))
 
 
-def test_an_error_of_a_sum_is_at_most_that_of_all_updates():
+def test_an_error_of_a_sum_is_at_most_that_of_all_updates(monkeypatch):
     model = quantile()
+    fresh, way = model.weighted_sum(model.hi), np.array([0.6, 0.0, 0.8])
+    monkeypatch.setattr(box_rounding, "OUTWARD", 1.25)
+    monkeypatch.setattr(model, "updated_sum", lambda theta, reference: (fresh, 0, 0.2))
+    box_rounding.check_sum(model, model.hi, fresh + 0.624 * way, 0.3)  # 1.25 (.2 + .3)
+    with pytest.raises(ValueError, match="is not the sum"):
+        box_rounding.check_sum(model, model.hi, fresh + 0.626 * way, 0.3)
     error = kernels.sum_error(40.0, model.bounds)
     for updates in range(BoxModel.fresh_unread + 1):
         assert box_rounding.largest_sum_error(model, updates) == error
