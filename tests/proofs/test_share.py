@@ -93,6 +93,7 @@ def test_a_column_has_its_share_and_the_larger_one_of_both_ends(curve):
             most = [share(w, F(u) + way * (F(off) + 3 * F(own)), lo, hi, curve, kink) for way in (-1, 1)]
             assert F(plain) + F(more) <= max(most) * (1 + F(10) ** -15)
     assert seen > wide(375, 900)
+    assert one_column(1.0, 0.5, 0.0, 0.0, 1.0)[1] == 6.0 * 2.0**-53  # of u and the kink
 
 
 def test_every_kind_of_row_has_its_share():
