@@ -96,7 +96,8 @@ def test_classes_go_on_from_their_own_references():
     X, _ = two_classes(40, 3)
     model, grid = OneVsRest(LOSSES["svm"].model, MemoryRows(X), np.arange(40) % 3), np.array([0.01, 0.1])
     how = parse_rule("dvi"), make_solver("newton"), PathOptions(tol=1e-6)
-    (_, first), (whole, _) = walk_classes(model, grid, *how)
+    (start, first), (whole, _) = walk_classes(model, grid, *how)
+    assert start.passes == pytest.approx(sum(next(walk(part, grid, *how))[0].passes for part in model.parts))
     rest = list(walk_classes(model, grid, *how, reference=first, first=1))
     assert len(rest) == 1 and rest[0][0].step == 1
     np.testing.assert_array_equal(rest[0][0].coefficients, whole.coefficients)
