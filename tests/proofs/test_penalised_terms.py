@@ -288,9 +288,11 @@ def test_the_regions_of_sifs(alpha, coarse):
     b = SparseRounding(views(), 1, 6, 0.5)
     for c in (
         certificate(), certificate(apart_sq=0.0), certificate(theta_sum=5.3), certificate(apart_sq=9.0, t_error=0.4),
-        certificate(off=0.3, cost=0.02),
+        certificate(off=0.3, cost=0.02), certificate(t_error=40.0),
     ):  # fmt: skip
-        r = rules.regions_of(sparse_model(b), c, alpha)
+        model = sparse_model(b)
+        model.low, model.high = -0.5, 1.5
+        r = rules.regions_of(model, c, alpha)
         rest, lag_sq, error = parts_of(b, c, alpha)
         moved = (math.sqrt(0.7) * math.sqrt(c.lag_sq) + c.u_error) / alpha
         primal = math.sqrt((rest + lag_sq / 4 + 2.0 * error) / alpha) + moved / 2
@@ -299,7 +301,7 @@ def test_the_regions_of_sifs(alpha, coarse):
         blur = 4.0 * b.total * 6 * inverse**2
         off = c.off + math.sqrt(2.0 * 6 * inverse * 0.23 * 0.7)
         first = abs(ratio) * math.sqrt(max(to_ones, 0.0) + blur) + (1.0 + ratio + abs(ratio)) * off
-        apart, unsure = math.sqrt(c.apart_sq), min(c.t_error * inverse, math.sqrt(6.0))
+        apart, unsure = math.sqrt(c.apart_sq), min(c.t_error * inverse, 2.0 * math.sqrt(6.0))
         most = rest + lag_sq / 4 + 2.0 * error
         second_sq = 6 * most * inverse - 0.25 * c.apart_sq + 0.5 * apart * unsure
         second = math.sqrt(max(second_sq, 0.0)) + 0.5 * (apart + unsure) + c.off
@@ -308,7 +310,6 @@ def test_the_regions_of_sifs(alpha, coarse):
         found = r.scale, r.primal_sq, r.kink_part, r.theta_part, r.first_sq, r.second_sq, r.between_sq
         assert found == pytest.approx(expected) and r.paper and rules.finite(r)
         assert r.theta_norm == pytest.approx(math.sqrt(6.0) * (abs(r.kink_part) + r.theta_part + 1.0))
-        model = sparse_model(b)
         model.sharp = True  # the exact hinge: of the regions the primal ball alone is left
         exact = rules.regions_of(model, c, alpha)
         assert (exact.scale, exact.primal_sq) == pytest.approx((r.scale, r.primal_sq))
