@@ -7,6 +7,8 @@ SPLIT = "a factor split one bit further up: the products of the parts are exact 
 ROOM = "the sum of the leading bits has two bits of room, of which this takes no more than that"
 WAY = "which of two ways to the same numbers is tried: what it costs, not what comes of it"
 SIFS = "screenpath/kernels/screen/sifs.py"
+FINITE = "a sum and a difference are both no finite number where one of their parts is none"
+NUMBERS = "r.primal_sq + r.first_sq + r.second_sq + r.between_sq"
 STEPS = "which steps are tried: each that is found to stay below proves it, whatever it came from"
 ENOUGH = "what no digits mend: such a row's share of the gap is larger than the error of its product"
 ONES = "a sign or a label of two classes is 1 or -1"
@@ -103,6 +105,10 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "of the low part of k ln 2: below 2^-98, a bound of 2^-90 allows for it"
     ),
     (PRECISE, "exp_minus", "value, low = 1.0, 0.0", "0.5"): "the last term of the series is below a tenth of the bound",
+    **{
+        ("screenpath/screen/sparse.py", "finite", f"radii = {NUMBERS}", f"{before} - {last}"): FINITE
+        for before, _, last in (" + ".join(NUMBERS.split(" + ")[:k]).rpartition(" + ") for k in range(2, 7))
+    },
     **{
         ("screenpath/kernels/screen/move.py", "stays_below", line, after): STEPS
         for line, changed in (
