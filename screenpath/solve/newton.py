@@ -25,6 +25,7 @@ from screenpath.regions.geometry import ROUNDING
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 
 CALL_ITERATIONS = 100  # of one kernel call: bounds the time until a signal or a deadline is noticed
+STEEP, FEW = 64.0, 100  # of the first sigma, where there are fewer rows for each column, read at every step
 STALLS = 4  # such calls in a row that do not halve the gap, after which rounding is to blame
 
 
@@ -32,6 +33,7 @@ class Newton(Solver):
     """Semismooth Newton / augmented Lagrangian."""
 
     name = "newton"
+    steep = True  # where there are few rows; those of a sample are not
 
     def compiled(self, rows) -> Solver:
         return self
@@ -52,7 +54,7 @@ class Newton(Solver):
         while True:
             vectors[places.T], lists[places.ALIVE] = r.c - margins - b * signs, np.arange(k)
             limit = min(budget.epochs - iterations, CALL_ITERATIONS)
-            how = kernels.How(tol, limit, dynamic, errors)
+            how = kernels.How(tol, limit, dynamic, errors, False, steepness(r.theta.size, d) if self.steep else 1.0)
             if free is None:
                 done, work, count, gap, primal = kernels.minimise(X, k, r.offset, v, w, how, 0.0, room, team)
                 converged, ended = gap <= tol * abs(primal), done < limit
@@ -89,6 +91,11 @@ class Newton(Solver):
             return status
 
         return Solution(w[:d], alpha, iterations, touched, converged, k - count, self.name, decided)
+
+
+def steepness(n: int, d: int) -> float:
+    """Return ``newton.How.steep`` for the ``n`` rows and ``d`` columns of a full problem that is read at every step."""
+    return STEEP if n < FEW * d else 1.0
 
 
 def _around_mean(X: Matrix, where: np.ndarray, d: int) -> tuple[Matrix, np.ndarray]:

@@ -36,7 +36,7 @@ from screenpath.problem.box_types import Certificate, Unread
 from screenpath.regions.geometry import ROUNDING, Point
 from screenpath.screen.base import PathScreening
 from screenpath.solve.base import Solver
-from screenpath.solve.newton import CALL_ITERATIONS, Newton
+from screenpath.solve.newton import CALL_ITERATIONS, Newton, steepness
 from screenpath.walk.sample import near
 from screenpath.walk.step import CERTIFIED, COLUMNS, Stretch
 
@@ -158,7 +158,7 @@ class CompiledWalk:
         settings = kernels.Settings(
             max(o.tol, digits), self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
             FEW, fresh, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
-            ROUNDING, self.between,
+            ROUNDING, self.between, 1.0 if lazy is not None else steepness(m.size, m.rows.d),
         )  # fmt: skip
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
         found, refused = self._call(points, settings, r, rank, lazy)

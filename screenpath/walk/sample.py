@@ -56,7 +56,9 @@ def near(walk, C: float, epochs: int) -> tuple:
     if sample.size < unread.MANY:
         start = sample.certify(larger, w, sample.corner(np.zeros(sample.size))[0])
         reduced = sample.reduce(larger, sample.nothing_screened(), start)
-        found = Newton().solve(reduced, tol=TOL, budget=Budget(epochs, inf, None, 0.0), dynamic=False)
+        solver = Newton()
+        solver.steep = False
+        found = solver.solve(reduced, tol=TOL, budget=Budget(epochs, inf, None, 0.0), dynamic=False)
         w, step, spent, between = found.w, found.w, found.epochs, 0.0
         touched += found.touched
         b = found.intercept

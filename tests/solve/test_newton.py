@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.kernels import kernel
 from screenpath.kernels.problem.box import Errors
 from screenpath.kernels.rows.barrier import Team, make_board
 from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve import margins as kernels
 from screenpath.problem.reduced import Reduced
+from screenpath.solve import newton
 from screenpath.solve.base import Budget
 from screenpath.solve.face import FaceDescent
 from screenpath.solve.newton import Newton
+from screenpath.walk import loop
+from tests.conftest import ROOT
 
 LOSSES = {"hinge": (0.0, 1.0), "lad": (-1.0, 1.0), "quantile": (-0.3, 0.7)}
 PLENTY = Budget(1000, float("inf"))
@@ -270,3 +274,21 @@ def test_rows_read_in_place_give_the_numbers_of_their_copy(solver, sparse, dynam
     assert one.converged and one.epochs == other.epochs and one.touched == other.touched
     np.testing.assert_array_equal(one.alpha, other.alpha)
     np.testing.assert_array_equal(one.w, other.w)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_few_rows_for_each_column_begin_steeper_in_a_walk_and_in_the_loop(monkeypatch, intercept):
+    def found():
+        path = screenpath.svm_path(data.X, data.y, intercept=intercept, scale="standard", grid=20, cmin=0.1, cmax=1.0)
+        assert path.certified
+        return [step.epochs for step in path.steps], np.array([step.primal for step in path.steps])
+
+    data = screenpath.read_libsvm(ROOT / "data_samples" / "breast_cancer.libsvm")
+    steep, best = found()
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "can_compile", lambda *_: False)
+        assert found()[0] == steep
+    monkeypatch.setattr(newton, "STEEP", 1.0)
+    plain, same = found()
+    assert sum(steep) < 0.85 * sum(plain) and best == pytest.approx(same, rel=2e-6)
+    assert newton.steepness(3000, 30) == 1.0

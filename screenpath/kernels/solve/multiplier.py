@@ -99,7 +99,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     small enough and its dual variables sum up to ``rest`` up to rounding, and the largest intercept, or part of one,
     that ``T`` has been computed from.
     """
-    X, room, d, (tol, limit, screen, errors, _) = unowned(X), unowned(room), w.size - 1, how
+    X, room, d, (tol, limit, screen, errors, _, steep) = unowned(X), unowned(room), w.size - 1, how
     vectors, where, signs, alive = room.vectors, room.lists[WHERE], room.marks[SIGNS], room.lists[ALIVE]
     c, lo, hi, alpha, t = vectors[C], vectors[LO], vectors[HI], vectors[ALPHA], vectors[T]
     kinks, tied, size = c[:k].copy(), 0, 0.0
@@ -117,7 +117,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
         extent = max(extent, max(abs(mu), abs(rho * missing)))
         shifted(k, kinks, signs, mu, c)
         v[d] = w[d] = bias * missing
-        tight = How(TIGHT * tol, limit - iterations, screen, errors, True)
+        tight = How(TIGHT * tol, limit - iterations, screen, errors, True, steep)
         done, work, count, gap, primal = minimise(X, k, offset + mu * rest, v, w, tight, bias, room, team)
         iterations, touched, primal, b = iterations + done, touched + work, primal - 0.5 * w[d] ** 2, mu + bias * w[d]
         extent = max(extent, abs(bias * w[d]))

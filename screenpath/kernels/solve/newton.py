@@ -43,7 +43,8 @@ AIM = 0.9  # and to this fraction of the target, at the end
 
 class How(NamedTuple):
     """How far to go: to a relative gap, or so many Newton iterations; ``screen`` fixes the rows that the gap ball of
-    the current pair decides. ``exact`` asks for margins, ``T``, that are products with the result.
+    the current pair decides. ``exact`` asks for margins, ``T``, that are products with the result. ``steep``: the first
+    sigma, times what leaves as many rows between the clips as ``ZONE`` says.
     """
 
     tol: float
@@ -51,6 +52,7 @@ class How(NamedTuple):
     screen: bool
     errors: Errors
     exact: bool = False
+    steep: float = 1.0
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -198,15 +200,15 @@ def _gather(X, chosen, first, bias, room):
 
 
 @kernel(fastmath=SUMS, forceinline=True, leaf=True)
-def _first_sigma(near, n, want, mean_sq, team):
-    """Return the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
+def _first_sigma(near, n, want, mean_sq, steep, team):
+    """Return ``steep`` times the proximal parameter whose zone between the clips holds about ``ZONE * d`` rows."""
     widest, lo, hi = 0.0, near[set_of.LO, :n], near[set_of.HI, :n]
     for r in range(n):
         widest = max(widest, hi[r] - lo[r])
     zone = _border(near[set_of.T, :n], want, team)
     if mean_sq == 0.0 or widest == 0.0:
         return 1.0
-    sigma = widest / zone if zone > 0.0 else np.inf  # margins that are all 0 up to rounding leave no zone
+    sigma = steep * widest / zone if zone > 0.0 else np.inf  # margins that are all 0 up to rounding leave no zone
     return min(max(sigma, SIGMA_LEAST / mean_sq), SIGMA_MOST / mean_sq)
 
 
@@ -224,7 +226,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
     Returns ``iterations``, ``touched``; ``count``: rows that the gap ball has not fixed; ``gap``, ``primal``: of the
     returned pair.
     """
-    X, room, team, (tol, limit, screen, errors, exact) = unowned(X), unowned(room), unowned(team), how
+    X, room, team, (tol, limit, screen, errors, exact, steep) = unowned(X), unowned(room), unowned(team), how
     v, w = unowned(v), unowned(w)
     vectors, near, lists, sparse = room.vectors, room.near, room.lists, X.sparse
     count, touched, iterations = k, 0, 0
@@ -279,7 +281,7 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
             if w.size > DIRECT and n > GRAM and mean_sq > 0.0:
                 sigma = ROUGH / mean_sq
             else:
-                sigma = _first_sigma(near, n, min(ZONE * w.size, max(2 * free, w.size)) + 5, mean_sq, team)
+                sigma = _first_sigma(near, n, min(ZONE * w.size, max(2 * free, w.size)) + 5, mean_sq, steep, team)
         apart = 0.0
         if sparse:  # of the columns that no near row has, w = v is optimal; the vectors of the rest are short
             rows = taken(X, lists[WHERE], room.marks[SIGNS], lists[NEAR, :n], bias, w.size - 1)
@@ -291,10 +293,10 @@ def minimise(X, k, offset, v, w, how, bias, room, team):
                 w[j] = v[j]
             apart = inner(v, v) - inner(n_v, n_v)
         loose = LOOSE * gap / abs(primal) if gap < margins.SHARP * abs(primal) else 0.0
+        goal, rest = (AIM * max(tol, loose), limit - iterations, screen), known + linear - 0.5 * apart
         done, work, sigma, way = solve_near(
-            rows, known + linear - 0.5 * apart, n_w, n_v, AIM * max(tol, loose), sigma,
-            limit - iterations, screen, near, room.marks[margins.INSIDE, :n], room.H, team,
-        )  # fmt: skip
+            rows, rest, n_w, n_v, goal, sigma, near, room.marks[margins.INSIDE, :n], room.H, team
+        )
         if sparse:
             for r in range(columns.size):
                 w[columns[r]], v[columns[r]] = n_w[r], n_v[r]

@@ -157,16 +157,17 @@ def line_search(X, sigma, p, rest, slope0, forming, near, n, team):
 
 
 @kernel(fastmath=SUMS, inner=True)
-def solve_near(X, offset, w, v, tol, sigma, limit, exact, near, inside, H, team):
+def solve_near(X, offset, w, v, goal, sigma, near, inside, H, team):
     """Minimise the problem of a working set of signed rows; return its iterations, rows touched, last ``sigma``, and
     the length of all steps of ``w``.
 
     ``offset`` is ``c . alpha`` of all other rows, ``sigma`` at first the proximal parameter to begin with. ``w`` and
-    ``v`` are overwritten; the latter is ``exact`` up to the rounding of a sum over rows if asked to. Of ``near``, shape
-    (8, n), ``U`` is 0, and ``PREV``, ``ALPHA``, ``START`` and ``T`` hold the start and are overwritten but ``START``.
-    ``inside``, int8 of shape (n,), and ``H``, shape (d, d) or larger, are work space.
+    ``v`` are overwritten. ``goal``: relative gap, iterations at most, and whether ``v`` has to be exact up to the
+    rounding of a sum over rows. Of ``near``, shape (8, n), ``U`` is 0, and ``PREV``, ``ALPHA``, ``START`` and ``T``
+    hold the start and are overwritten but ``START``. ``inside``, int8 of shape (n,), and ``H``, shape (d, d) or larger,
+    are work space.
     """
-    X, n, d = unowned(X), inside.size, w.size
+    X, n, d, (tol, limit, exact) = unowned(X), inside.size, w.size, goal
     iterative = d > DIRECT and n > GRAM  # a better conditioned system is worth a round more
     order = d if d <= DIRECT else 0
     scratch, p, v_start, shift, drift = np.empty((order, order)), np.empty(d), v.copy(), 0.0, 0.0

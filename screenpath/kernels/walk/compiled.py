@@ -107,7 +107,8 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
         )
         n_R, n_L, touched, rows = n_R + more_R, n_L + more_L, touched + moved, changes.listed[:count]
         errors, good, same = box.errors_of(C, error, settings.rounding, bounds), True, False
-        how = How(aim, settings.limit - swept, settings.dynamic and len(lazy) == 0, errors, len(lazy) > 0)
+        dynamic = settings.dynamic and len(lazy) == 0
+        how = How(aim, settings.limit - swept, dynamic, errors, len(lazy) > 0, settings.steep)
         if len(free) == 0:
             epochs, work, alive, _, _ = minimise(X, size, C * linear, v, new_w, how, 0.0, room, team)
         else:
@@ -210,7 +211,9 @@ def warm(free: bool, lazy: bool) -> None:
     pairs, rows = np.full((2, 2), 0.1), np.zeros((2, len(fields.FIELDS)))
     problem, more = fields.Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1)), ()
     points = fields.Points(one[:1], pairs, np.ones((2, 2)), np.ones((2, 2)), pairs.copy(), rows, marks.copy())
-    settings = fields.Settings(1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
+    settings = fields.Settings(
+        1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0, 1.0
+    )  # fmt: skip
     changes = fields.Changes(marks.copy(), index, one.copy(), np.empty((2, 1, 2)))
     if free:
         problem, lo = problem._replace(signs=np.array([1, -1], dtype=np.int8)), np.array([0.0, -1.0])

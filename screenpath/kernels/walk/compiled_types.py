@@ -70,6 +70,7 @@ class Settings(NamedTuple):
     # dual variables between their ends up to which a walk had better not read all rows, see ``lazy``; one that does not
     # goes on up to twice as many. Below 0: it always reads them
     between: float
+    steep: float  # of Newton's first sigma, see ``newton.How``
 
 
 class Changes(NamedTuple):

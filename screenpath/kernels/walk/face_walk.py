@@ -287,7 +287,9 @@ def warm_up():
     pairs, rows = np.full((4, 2), 0.1), np.zeros((2, len(fields.FIELDS)))
     problem = fields.Problem(np.array([0, 2]), one, 0.0 * one, one, one, marks, np.zeros(box.TINY + 1))
     points = fields.Points(np.array([0.1, 0.2]), pairs, pairs.copy(), pairs.copy(), pairs.copy(), rows, marks.copy())
-    settings = fields.Settings(1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0)
+    settings = fields.Settings(
+        1e-6, 1e-6, 9, fields.PAIR_BALL, True, 0.05, 16, 1e-12, 1e-14, 1.0, True, 1e-12, -1.0, 1.0
+    )  # fmt: skip
     how = descent.How(1e-6, 0.5, True, 9, 2, 1.0)
     log = descent.Log(np.zeros((40, 1), np.uint8), np.zeros(40), np.zeros(1, np.int64))
     ahead = Ahead(0.05, np.uint64(0), np.uint64(0), 6, 0.1)
