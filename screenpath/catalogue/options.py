@@ -264,7 +264,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
 ONE_VS_REST = Option(
     "one_vs_rest", False, "flag", changes=True,
-    help="More than two labels: fit each against the rest; the largest decision value wins.",
+    help="More than two labels: fit each against the rest; the largest decision value wins. Of svm also with a kernel.",
 )  # fmt: skip
 ONE_VS_ONE = Option(
     "one_vs_one", False, "flag", changes=True,

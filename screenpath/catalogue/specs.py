@@ -50,8 +50,6 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
     asked = [name for name in SEVERAL if options.get(name)]
     if len(asked) > 1:
         raise UsageError("`one_vs_rest` and `one_vs_one` are two ways to the same labels", "use one of the two")
-    if options["kernel"] is not None and options.get("one_vs_rest"):
-        raise UsageError("`one_vs_rest` does not support kernels", "use `one_vs_one` in its place")
     spec = with_intercept_kernel(spec, options)
     if not asked:
         return spec if options["kernel"] is not None else chunked(spec, options)

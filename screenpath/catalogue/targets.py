@@ -12,7 +12,7 @@ from screenpath.data.files.arrays import one_each
 from screenpath.data.words.labels import binary_labels, label_text
 from screenpath.errors import DataError, UsageError
 
-WAYS = ("one_vs_one", "one_vs_rest")  # to tell more than two labels apart; the second has no kernels
+WAYS = ("one_vs_one", "one_vs_rest")  # to tell more than two labels apart
 SAME_TASK = "give test data of the same task, with the same labels; or leave out the rows that have another"
 
 
@@ -34,7 +34,7 @@ def sign_targets(y, options, known=None):
     if known is None:
         data = options.get("data", "")
         source = data if isinstance(data, str) else "arrays"
-        ways = [way for way in WAYS if way in options and (way != "one_vs_rest" or options.get("kernel") is None)]
+        ways = [way for way in WAYS if way in options]
         signs = binary_labels(y, source=source, names=options.get("label_texts"), ways=ways)
         return signs, {"+1": float(y[signs > 0][0]), "-1": float(y[signs < 0][0])}
     strange = y[(y != known["+1"]) & (y != known["-1"])]

@@ -34,8 +34,9 @@ def compact(run: Run, step: dict, most: float, training: str | tuple | None = No
     if not run.kernel:
         what = f"{run.path} is a run without a kernel: its model is one weight a feature, with nothing to compress"
         raise UsageError(what, "leave out `compress`")
-    if run.voting:
-        raise UsageError(f"{run.path} has a model for each pair of labels: `compress` is for one", "leave it out")
+    if run.blocks:
+        several = "pair of labels" if run.voting else "label"
+        raise UsageError(f"{run.path} has a model for each {several}: `compress` is for one", "leave it out")
     if not 0.0 < most < math.inf:
         raise UsageError(f"`compress={most}` is no change of decisions", "give a positive number, for example 0.001")
     dense = run.record["data"]["storage"] == "dense"

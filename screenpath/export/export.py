@@ -175,8 +175,8 @@ def npz_bytes(run: Run, step: dict, training: str | tuple | None = None) -> byte
 
     ``labels`` are those of the rows of ``weights``; with one row those of negative and positive linear forms; empty for
     a regression. For wide data with few values ``weights`` is (k, m), for the features whose numbers, from 1, are in
-    ``features``. A kernel model has ``support`` (m, d) in place of ``weights``, ``coefficients`` (m,), and ``shift``
-    and ``scale`` (d,) where there are some, see :func:`_kernel_model`.
+    ``features``. A kernel model has ``support`` (m, d) in place of ``weights``, ``coefficients`` (m,), of several
+    labels (m, k), and ``shift`` and ``scale`` (d,) where there are some, see :func:`_kernel_model`.
     """
     names = np.array([label_text(v) for v in run.blocks or run.sides], dtype=np.str_)
     file, about = io.BytesIO(), description(run, step)
@@ -215,7 +215,7 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
 SUFFIXES = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz", ".model": "liblinear"}
 LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
 KERNEL = ("onnx", "sklearn", "libsvm", "json", "npz")  # formats that hold kernel models
-VOTES, LINEAR_VOTES = ("libsvm",), ("json", "npz")  # of these, those that hold the models of pairs of labels
+VOTES, ARRAYS = ("libsvm",), ("json", "npz")  # those that hold models of pairs behind a kernel; of any models
 MOST = 10**8  # most features in a format with an entry for each: a gigabyte
 
 
@@ -244,11 +244,15 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
     if run.kernel and kind not in KERNEL:
         what = f"{run.path} is a kernel run: it has no weights of features"
         raise UsageError(what, "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
-    if run.voting and kind not in (VOTES if run.kernel else LINEAR_VOTES):
+    if run.blocks and (run.kernel or run.voting):
+        allowed = VOTES if run.kernel and run.voting else ARRAYS
         what = f"`to={kind}` has no votes of pairs of labels, by which {run.path} decides"
-        if run.kernel and scaling != "none":
+        if not run.voting:
+            what = f"`to={kind}` has no models of several labels behind one kernel, as {run.path} has"
+        if kind not in allowed and allowed is VOTES and scaling != "none":
             raise UsageError(what, "scale the data file, compute the path with `scale=none`, and export `to=libsvm`")
-        raise UsageError(what, f"export `to={VOTES[0] if run.kernel else LINEAR_VOTES[0]}`")
+        if kind not in allowed:
+            raise UsageError(what, f"export `to={allowed[0]}`")
     scaled = scaling in ("standard", "maxabs")  # for a kernel, only scales are listed
     lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
     if run.n_features > MOST and lists_all:

@@ -130,7 +130,7 @@ def _form(run: Run) -> Form | None:
 
 
 def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) -> np.ndarray:
-    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), or (m, pairs) of several classes, for new data.
+    """Return ``f(x) = sum_i y_i alpha_i K(x_i, x) + b``, shape (m,), or (m, models) of several classes, for new data.
 
     ``X``, CSR of shape (m, d), is in the units of the data file, with the columns that the run has; the rest is as of
     :func:`screenpath.engine.stored.decision_values`.
@@ -152,7 +152,7 @@ def kernel_values(run: Run, step: dict, X, training: str | tuple | None = None) 
         if wrong.size:
             what = f"row {wrong[0] + 1}: a kernel value with a support vector is infinite, too large or no number"
             raise DataError(what, "check the kernel: only columns of rows that are no support vectors may be nan")
-        return forms if run.voting else forms[:, 0]
+        return forms if run.blocks else forms[:, 0]
     found = support_of(run, step, training, dense=run.record["data"]["storage"] == "dense")
     if found.coefficients.size == 0:
         return np.full((X.shape[0], *np.shape(found.intercept)), found.intercept)
@@ -180,8 +180,8 @@ class Support:
     function: KernelFunction
     preparation: Preparation  # of new rows
     rows: Any  # ndarray or csr_array of shape (m, d): prepared support vectors
-    coefficients: np.ndarray  # shape (m,), or (m, pairs) of several classes
-    intercept: Any  # float, or of shape (pairs,): 0 where there is none; less the threshold of the step
+    coefficients: np.ndarray  # shape (m,), or (m, models) of several classes
+    intercept: Any  # float, or of shape (models,): 0 where there is none; less the threshold of the step
     compressed: Compressed | None = None
 
 
@@ -195,9 +195,9 @@ def support_of(run: Run, step: dict, training: str | tuple | Support | None = No
         return replace(training, rows=rows)
     coefficients, intercepts = run.deciding(step)
     support = np.flatnonzero(coefficients.any(axis=0))
-    coefficients = coefficients[:, support].T if run.voting else coefficients[0, support]
+    coefficients = coefficients[:, support].T if run.blocks else coefficients[0, support]
     rows = training_rows(run, training, support, dense)
-    intercept = intercepts if run.voting else float(intercepts[0])
+    intercept = intercepts if run.blocks else float(intercepts[0])
     return Support(_function(run), run.preparation, rows, coefficients, intercept)
 
 

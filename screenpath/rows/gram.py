@@ -147,6 +147,14 @@ class GramRows(Counted):
         found._take(self.blocks.with_gamma(value))
         return found
 
+    def signed(self, signs: np.ndarray) -> GramRows:
+        """Return the same rows with other signs; what is known of the kernel's values is that of both."""
+        if self.plan.whole:
+            self.matrix  # noqa: B018  # one for all
+        found = copy(self)
+        found.signs, found.touched = signs, 0
+        return found
+
     def take_matrix(self, matrix: np.ndarray, error: float, where: np.ndarray, columns: tuple[slice, ...]) -> None:
         """Use a matrix between rows, without signs, whose values are off by at most ``error``; these are at ``where``,
         and all of them in ``columns``.

@@ -23,7 +23,8 @@ TURN = 10  # grid points, behind a kernel
 
 
 class OneVsRest(Resumable):
-    """Models ``binary(rows, signs, *more)`` of every class against the rest, on the same rows.
+    """Models ``binary(rows, signs, *more)`` of every class against the rest, on the same rows; kernel values are those
+    of all.
 
     The sum over the classes ``k`` of the objectives of ``binary``, with ``y_ik = +1`` where sample ``i`` is of class
     ``k`` and -1 elsewhere. The largest ``x.w_k`` decides. A sample's weight ``s_i`` is the same in all. ``codes``,
@@ -33,8 +34,10 @@ class OneVsRest(Resumable):
     turn = 1  # grid points that a binary model is walked over before the next one has its turn
 
     def __init__(self, binary: Callable, rows, codes, *more):
-        self.rows = rows
-        self.parts = [binary(rows, np.where(codes == k, 1.0, -1.0), *more) for k in range(int(codes.max()) + 1)]
+        self.rows, self.parts = rows, []
+        for k in range(int(codes.max()) + 1):
+            signs = np.where(codes == k, 1.0, -1.0)
+            self.parts.append(binary(rows.signed(signs) if hasattr(rows, "blocks") else rows, signs, *more))
         first, *others = self.parts
         self.of_features = isinstance(first, L1SVM)  # whether the models screen features, not samples
         for model in others if not self.of_features else ():  # they differ in their signs alone

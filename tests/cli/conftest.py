@@ -130,3 +130,13 @@ def without_times(path, *names) -> list[dict]:
     path = Path(path)
     rows = json.loads(path.read_text())["steps"] if path.suffix == ".json" else read_csv(path)
     return [{name: value for name, value in row.items() if name not in (*TIMES, "bytes_read", *names)} for row in rows]
+
+
+@pytest.fixture
+def three(tmp_path):
+    """A file of three labels, the largest of which appears first."""
+    rng = np.random.default_rng(0)
+    y = np.array([7.0, 2.0, 5.0])[np.arange(90) % 3]
+    X = rng.normal(size=(90, 3)) + 0.8 * (y == 7.0)[:, None] - 0.5 * (y == 2.0)[:, None] * [1.0, 0.0, -1.0]
+    (tmp_path / "three").write_text(libsvm_text(X, y))
+    return "three"

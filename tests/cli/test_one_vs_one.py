@@ -9,20 +9,10 @@ from screenpath.errors import UsageError
 from screenpath.report.console import Console
 from screenpath.walk import one_vs_rest
 from tests.certificates.compare import by_fractions
-from tests.cli.conftest import libsvm_text, read_csv
+from tests.cli.conftest import read_csv
 
 GRID = ("--grid", 4, "--cmin", 0.1, "--cmax", 10)
 RBF = ("--kernel", "rbf", "--gamma", 0.3)
-
-
-@pytest.fixture
-def three(tmp_path):
-    """A file of three labels, the largest of which appears first."""
-    rng = np.random.default_rng(0)
-    y = np.array([7.0, 2.0, 5.0])[np.arange(90) % 3]
-    X = rng.normal(size=(90, 3)) + 0.8 * (y == 7.0)[:, None] - 0.5 * (y == 2.0)[:, None] * [1.0, 0.0, -1.0]
-    (tmp_path / "three").write_text(libsvm_text(X, y))
-    return "three"
 
 
 @pytest.mark.parametrize("kernel", [(), RBF])
