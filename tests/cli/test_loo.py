@@ -159,7 +159,7 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
     file, X, y = data
     X, y = np.vstack([X, [[3.0, 0.2, 4.0]]]), np.append(y, 1.0)
     file.write_text(libsvm_text(X, y))
-    path = computed(tmp_path, file)
+    path = computed(tmp_path, file, tol=1e-9)
     found = path.loo(C=C)
     others = fits(X, y, bias=1.0)
     w, b = np.array([fit.coef(0) for fit in others]), np.array([float(fit.intercept(0)) for fit in others])
