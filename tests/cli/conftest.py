@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -19,6 +20,23 @@ from tests.width import WIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = ("screen_s", "solve_s", "certify_s", "init_s")
+
+
+@contextlib.contextmanager
+def out_of_time_at(monkeypatch, number: int):
+    """Let the time of runs be up once they have a step of this number."""
+    from screenpath.engine import session
+    from screenpath.report.console import Console
+
+    real = session.time.monotonic
+    with monkeypatch.context() as patch:
+
+        def advance(self, step):
+            if step.step == number:
+                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
+
+        patch.setattr(Console, "advance", advance)
+        yield
 
 
 def libsvm_text(X, y) -> str:

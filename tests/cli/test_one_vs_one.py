@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.engine import session
 from screenpath.errors import UsageError
-from screenpath.report.console import Console
 from screenpath.walk import one_vs_rest
 from tests.certificates.compare import by_fractions
-from tests.cli.conftest import read_csv
+from tests.cli.conftest import out_of_time_at, read_csv
 
 GRID = ("--grid", 4, "--cmin", 0.1, "--cmax", 10)
 RBF = ("--kernel", "rbf", "--gamma", 0.3)
@@ -51,14 +49,7 @@ def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatc
     monkeypatch.setattr(one_vs_rest, "TURN", 2)
     words = ("svm", three, "--one-vs-one", *GRID, *kernel, "--certificate")
     assert call(*words, "-o", "whole").code == 0
-    real = session.time.monotonic
-    with monkeypatch.context() as patch:
-
-        def advance(self, step):
-            if step.step == 2:
-                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
-
-        patch.setattr(Console, "advance", advance)
+    with out_of_time_at(monkeypatch, 2):
         assert call(*words, "-o", "cut", "--time-limit", "1000").code == 3
     assert [row["status"] for row in read_csv("cut/steps.csv")] == ["certified"] * 3 + ["skipped"]
     again = call(*words, "-o", "cut", "--resume", "--time-limit", "1000")

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import screenpath
-from screenpath.engine import session
-from screenpath.report.console import Console
 from screenpath.rows import gram
-from tests.cli.conftest import read_csv
+from tests.cli.conftest import out_of_time_at, read_csv
 from tests.cli.test_one_vs_one import GRID, RBF
 
 LABELS = "2", "5", "7"
@@ -64,14 +62,7 @@ def test_folds_share_values_and_do_not_depend_on_processes(call, three, tmp_path
 def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatch):
     words = ("svm", three, "--one-vs-rest", *GRID, *RBF)
     assert call(*words, "-o", "whole").code == 0
-    real = session.time.monotonic
-    with monkeypatch.context() as patch:
-
-        def advance(self, step):
-            if step.step == 2:
-                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
-
-        patch.setattr(Console, "advance", advance)
+    with out_of_time_at(monkeypatch, 2):
         assert call(*words, "-o", "cut", "--time-limit", "1000").code == 3
     assert call(*words, "-o", "cut", "--resume", "--time-limit", "1000").code == 0
     whole, cut = ((tmp_path / name / "coefficients.csv").read_bytes() for name in ("whole", "cut"))

@@ -13,7 +13,7 @@ from screenpath.data.safe.atomic import FolderLock
 from screenpath.report.console import Console
 from screenpath.store.folder import RunFolder
 from screenpath.store.open import open_run
-from tests.cli.conftest import in_process, read_csv, screenpath, without_times
+from tests.cli.conftest import in_process, out_of_time_at, read_csv, screenpath, without_times
 
 GRID = ("--grid", "12", "--cmax", "1", "--quiet")
 
@@ -138,17 +138,8 @@ def test_time_limit(call, data):
 
 def test_time_limit_between_steps(call, data, monkeypatch):
     """The step that ends behind the deadline is dropped: its solve may have been cut short."""
-    from screenpath.engine import session
-
     assert call("svm", data, *GRID, "-o", "whole").code == 0
-    real = session.time.monotonic
-    with monkeypatch.context() as patch:
-
-        def advance(self, step):
-            if step.step == 3:
-                patch.setattr(session.time, "monotonic", lambda: real() + 1e6)
-
-        patch.setattr(Console, "advance", advance)
+    with out_of_time_at(monkeypatch, 3):
         assert call("svm", data, *GRID, "-o", "cut", "--time-limit", "1000").code == 3
     rows = read_csv("cut/steps.csv")
     assert [row["status"] for row in rows] == ["certified"] * 4 + ["skipped"] * 8
