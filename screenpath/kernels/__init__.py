@@ -149,7 +149,8 @@ def prepare() -> None:
 
     # numba tells whoever listens of each call of LLVM, which takes longer than most of these calls. Nobody does.
     for pair in tuple(getattr(ffi.lib._lock, "_cblist", ())):
-        ffi.unregister_lock_callback(*pair)
+        if pair[0].__module__ == "numba.core.base":
+            ffi.unregister_lock_callback(*pair)
 
     # For each function that a kernel calls numba compares options by asking for all of them, one by one.
     @functools.cache

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from llvmlite.binding import ffi
 from numba import config
 from numba.core import event
 
@@ -132,3 +133,14 @@ def test_names_of_kernels_are_told_as_they_are_compiled():
         pass
     compilation.on_first_compile(None)
     assert names == ["box.box_decide"]
+
+
+def test_others_who_listen_to_llvm_stay():
+    """numba's own callbacks go, which nobody reads."""
+    mine = lambda: None, lambda: None
+    ffi.register_lock_callback(*mine)
+    try:
+        kernels.prepare.__wrapped__()
+        assert ffi.lib._lock._cblist == [mine]
+    finally:
+        ffi.unregister_lock_callback(*mine)
