@@ -262,6 +262,7 @@ def solving(rule: Option = RULE, solvers: tuple = ("auto", "newton", "cd"), *, s
 
 # -- options of single models ------------------------------------------------------------------------------------------
 
+WAYS = ("one_vs_one", "one_vs_rest")  # to tell more than two labels apart by models of two
 ONE_VS_REST = Option(
     "one_vs_rest", False, "flag", changes=True,
     help="More than two labels: fit each against the rest; the largest decision value wins. Of svm also with a kernel.",

@@ -20,12 +20,9 @@ from screenpath.errors import UsageError
 ONE_OR_ALL = "`positive` is one class against the rest, `one_vs_rest` all of them", "use one of the two"
 
 
-SEVERAL = ("one_vs_rest", "one_vs_one")  # ways to tell more than two labels apart by models of two
-
-
 def _svm_targets(y, options, known=None):
     """Return signs and their map, or for models of several classes class numbers and the labels."""
-    several = "classes" in known if known is not None else any(map(options.get, SEVERAL))
+    several = "classes" in known if known is not None else any(map(options.get, o.WAYS))
     return (class_targets if several else sign_targets)(y, options, known)
 
 
@@ -47,7 +44,7 @@ def _classes_walk(options):
 
 def _svm_resolved(spec: Spec, options: dict) -> Spec:
     """Return the model of two classes, of each class against the rest or each other one, or with a kernel."""
-    asked = [name for name in SEVERAL if options.get(name)]
+    asked = [name for name in o.WAYS if options.get(name)]
     if len(asked) > 1:
         raise UsageError("`one_vs_rest` and `one_vs_one` are two ways to the same labels", "use one of the two")
     spec = with_intercept_kernel(spec, options)

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from screenpath.catalogue.options import WAYS
 from screenpath.data.files.arrays import one_each
 from screenpath.data.words.labels import binary_labels, label_text
 from screenpath.errors import DataError, UsageError
 
-WAYS = ("one_vs_one", "one_vs_rest")  # to tell more than two labels apart
 SAME_TASK = "give test data of the same task, with the same labels; or leave out the rows that have another"
 
 

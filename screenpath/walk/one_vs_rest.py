@@ -44,13 +44,19 @@ class OneVsRest(Resumable):
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
     def begin(self, part) -> None:
-        """Tell a binary model that its turn begins."""
+        """Tell a binary model that its turn begins. Behind a kernel it takes over the square of the rows in use: there
+        is memory for one, in which a model that has sharpened its own has overwritten the last.
+        """
+        if hasattr(self.rows, "blocks"):
+            part.rows.square = self.rows.square
 
     def forget(self, part) -> None:
         """Drop what a binary model keeps between its steps: a copy of all rows for each would be many times the data.
         """
         if not self.of_features:
             part.forget()
+        if hasattr(self.rows, "blocks"):
+            self.rows.square = part.rows.square
 
     @property
     def lam_max(self) -> float:

@@ -63,13 +63,15 @@ def test_a_run_that_was_cut_has_the_same_bytes(call, three, tmp_path, monkeypatc
     assert "of a pair of labels" in refused
 
 
-def test_kept_rows_and_a_given_kernel_are_the_same_model(call, three, tmp_path):
+@pytest.mark.parametrize("way", ["one_vs_one", "one_vs_rest"])
+def test_kept_rows_and_a_given_kernel_are_the_same_model(call, three, tmp_path, way):
     data = screenpath.read_libsvm(tmp_path / three)
     X = data.X.toarray()
     K = np.exp(-0.3 * np.square(X[:, None] - X[None]).sum(axis=2))
-    how = {"one_vs_one": True, "c_list": [1.0], "tol": 1e-9, "quiet": True}
+    how = {way: True, "c_list": [1.0], "tol": 1e-9, "quiet": True}
     screenpath.run("svm", (K, data.y), kernel="precomputed", out="given", **how)
-    assert call("svm", three, "--one-vs-one", "--c", 1, "--tol", 1e-9, *RBF, "--keep-rows", "-o", "rbf").code == 0
+    flag = f"--{way.replace('_', '-')}"
+    assert call("svm", three, flag, "--c", 1, "--tol", 1e-9, *RBF, "--keep-rows", "-o", "rbf").code == 0
     (tmp_path / three).unlink()
     kept = screenpath.load_run("rbf").decision_function(X)
     np.testing.assert_allclose(screenpath.load_run("given").decision_function(K), kept, atol=1e-4)

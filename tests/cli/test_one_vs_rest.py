@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import screenpath
+from screenpath.catalogue.losses import SVM
 from screenpath.rows import gram
+from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.walk.one_vs_rest import OneVsRest
 from tests.cli.conftest import out_of_time_at, read_csv
 from tests.cli.test_one_vs_one import GRID, RBF
 
@@ -86,15 +89,21 @@ def test_files_hold_the_models_of_all_labels_or_are_refused(call, three, tmp_pat
     assert refused.code == 2 and "a model for each label" in refused.err
 
 
-def test_given_kernels_and_kept_rows_are_the_same_models(call, three, tmp_path):
-    data = screenpath.read_libsvm(tmp_path / three)
-    X = data.X.toarray()
+def test_a_square_that_one_label_has_sharpened_is_not_read_as_the_one_before(monkeypatch):
+    """There is memory for one square: without handing it on, the next label would read the bytes of another."""
+    monkeypatch.setattr(gram, "WHOLE", 0)
+    rng, few, every = np.random.default_rng(0), np.arange(50), np.arange(90)
+    X, codes = rng.normal(size=(90, 3)), np.arange(90) % 3
+    rows = gram.GramRows(X, KernelFunction("rbf", 0.3), codes)
+    joint = OneVsRest(SVM.model, rows, codes, None, "free")
     K = np.exp(-0.3 * np.square(X[:, None] - X[None]).sum(axis=2))
-    how = {"one_vs_rest": True, "c_list": [1.0], "tol": 1e-9, "quiet": True}
-    screenpath.run("svm", (K, data.y), kernel="precomputed", out="given", **how)
-    assert call("svm", three, "--one-vs-rest", "--c", 1, "--tol", 1e-9, *RBF, "--keep-rows", "-o", "rbf").code == 0
-    (tmp_path / three).unlink()
-    kept = screenpath.load_run("rbf").decision_function(X)
-    np.testing.assert_allclose(screenpath.load_run("given").decision_function(K), kept, atol=1e-4)
-    names = np.array([float(label) for label in LABELS])
-    np.testing.assert_array_equal(screenpath.load_run("rbf").predict(X), names[kept.argmax(axis=1)])
+    for k, some in ((1, few), (0, few), (1, every), (0, every[::-1]), (1, every)):
+        part = joint.parts[k]
+        joint.begin(part)
+        part.rows.forget()
+        for sharp in (False, True) if k == 0 else (False,):
+            assert not sharp or part.rows.sharpen()
+            square = part.rows.square
+            found = square.part(square.slots(some))
+            np.testing.assert_allclose(found, K[np.ix_(some, some)], rtol=1e-12 if sharp else 1e-5, atol=1e-6)
+        joint.forget(part)
