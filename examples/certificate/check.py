@@ -215,7 +215,7 @@ def dot(x: dict, w: dict) -> Fraction:
 
 # -- section 2: the problem ---------------------------------------------------------------------------------------
 # A dual variable; its sides are the vectors that its row is in, each with its sign there.
-Dual = namedtuple("Dual", "row sides c v low high")
+Dual = namedtuple("Dual", "row sides c v low high gamma")
 
 
 class Problem:
@@ -223,7 +223,7 @@ class Problem:
         self.header, self.name, self.data, n = header, header["model"], data, data.n
         loss = self.name.removeprefix("sparse-")
         self.rows, self.kernel = scaled(data, header), header.get("kernel")
-        labels = {} if header["labels"] is None else header["labels"]
+        labels = header["labels"] or {}
         self.box, self.net, self.own = self.name in BOXES, self.name in NETS, self.name == "l1svm"
         need(self.box or self.net or self.own, "the model is unknown")
         self.tol, self.free = real(header, "tol"), self.own or header.get("intercept") == "free"
@@ -238,13 +238,15 @@ class Problem:
         high = real(header, "tau") if loss == "quantile" else ONE
         low = Fraction(-1) if loss in ("lad", "huber") else high - 1
         need(0 < high < 1 or loss != "quantile", "tau is not between 0 and 1")
-        self.gamma = real(header, "smoothing") if self.net else Fraction(self.own)
+        smooth = self.net or self.kernel and "smoothing" in header
+        self.gamma = real(header, "smoothing") if smooth else Fraction(self.own)
+        need(smooth or "smoothing" not in header, "a linear model with C has no smoothing")
         need("groups" not in header, "groups of features are not known here: screenpath verify checks them")
         squared = self.name == "sparse-svm" and {"hinge": 0, "squared-hinge": 1}[header.get("loss", "hinge")]
-        good = 0 <= self.gamma < (1 if loss == "svm" else math.inf) and (self.gamma or loss != "huber")
+        good = 0 <= self.gamma < (1 if self.net and loss == "svm" else math.inf) and (self.gamma or loss != "huber")
         need(good, "the smoothing is none of the loss")
         self.gamma, high, self.top = (ONE, math.inf, ONE) if self.own or squared else (self.gamma, high, high)
-        ranges = [(ONE, low * w, high * w) for w in s] if self.box else [(w, low, high) for w in s]
+        ranges = [(1, low * w, high * w, self.gamma / (w or 1)) if self.box else (w, low, high, self.gamma) for w in s]
         self.W, self.nodes = 1 / sum(s) if self.net else ONE, len(classes) or 1
         d = len(array(header, "columns", "i8")) if "columns" in header else data.d
         self.penalised = 0 if self.kernel else d + (header["bias"] != 0 and not self.free)
@@ -255,7 +257,7 @@ class Problem:
         need((epsilon := real(header, "epsilon") if loss == "svr" else ZERO) >= 0, "epsilon is negative")
         if classes:
             own = [classes.index(label) for label in data.labels]
-            self.duals = [Dual(i, {own[i]: 1, k: -1}, ONE, *ranges[i]) if k != own[i] else Dual(i, {}, *[ZERO] * 4)
+            self.duals = [Dual(i, {own[i]: 1, k: -1}, ONE, *ranges[i]) if k != own[i] else Dual(i, {}, *[ZERO] * 5)
                           for k in range(len(classes)) for i in range(n)]  # fmt: skip
         elif loss in ("lad", "quantile", "svr", "huber"):
             self.duals = [Dual(i, {0: k}, k * y[i] - epsilon, *ranges[i])
@@ -339,10 +341,8 @@ class Step:  # what follows from the points of a certified step
         return [found[k * width : (k + 1) * width] for k in range(problem.nodes)]
 
     def loss(self, d: Dual, t: Fraction) -> Fraction:
-        if not self.problem.gamma:
-            return larger(t * d.low, t * d.high)
-        best = -larger(-larger(t / self.problem.gamma, d.low), -d.high)
-        return t * best - self.problem.gamma / 2 * best * best
+        best = -larger(-larger(t / d.gamma, d.low), -d.high) if d.gamma else ZERO
+        return t * best - d.gamma / 2 * best * best if d.gamma else larger(t * d.low, t * d.high)
 
     def point(self, theta: list) -> list:  # u
         found = [[ZERO] * self.problem.width for _ in range(self.problem.nodes)]
@@ -359,15 +359,15 @@ class Step:  # what follows from the points of a certified step
         for k, (d, x, t) in enumerate(zip(duals, theta, self.t, strict=True) if rest else ()):
             moved = x - d.sides[0] * rest / d.v if d.v else -math.inf
             if d.low <= moved <= d.high:
-                slopes.append((ends(abs(t - self.problem.gamma * x))[1], k, moved))
+                slopes.append((ends(abs(t - d.gamma * x))[1], k, moved))
         return [[*theta[:k], x, *theta[k + 1 :]] for _, k, x in sorted(slopes)[:CHOICES]] if rest else [theta]
 
     def gap(self, theta: list) -> Fraction:  # of the primal point and a feasible dual point
         problem, duals = self.problem, self.problem.duals
         L = self.W * sum(d.v * d.c * x for d, x in zip(duals, theta, strict=True))
-        Q = self.W * problem.gamma / 2 * sum(d.v * x * x for d, x in zip(duals, theta, strict=True))
+        Q = self.W / 2 * sum(d.v * d.gamma * x * x for d, x in zip(duals, theta, strict=True))
         if problem.kernel:
-            return self.P - L + self.behind(theta)[2] / 2
+            return self.P - L + Q + self.behind(theta)[2] / 2
         sizes = [x * s if s else abs(x) for u in self.point(theta) for x, s in zip(u, problem.signs, strict=True)]
         if self.alpha:
             return self.P - L + Q + sum(larger(x - self.beta, ZERO) ** 2 for x in sizes) / (2 * self.alpha)
@@ -401,7 +401,7 @@ class Step:  # what follows from the points of a certified step
             if not (own or later):
                 continue
             pair = steps.get(self.entry["step"] + PAIRS[own or later])
-            if pair is None or pair.fault or problem.free or self.states[k] > HIGH:
+            if pair is None or pair.fault or problem.free or d.gamma or self.states[k] > HIGH:
                 return f"row {k + 1}: it is claimed to be fixed, and nothing proves it"
             balls[pair] = balls.get(pair) or pair.ball(self.W / pair.W)
             h, one, two = balls[pair]

@@ -19,7 +19,9 @@ from screenpath.errors import UsageError
 PARAMETERS = {
     "rbf": ("gamma",), "laplacian": ("gamma",), "linear": (), "precomputed": (), "poly": ("gamma", "degree", "coef0"),
 }  # fmt: skip
+SMOOTHED = {"svm": "sparse-svm", "lad": "huber", "quantile": "sparse-quantile", "svr": "sparse-svr"}
 DEFAULTS = dict(zip(PARAMETERS["poly"], usual(o.KERNEL, *PARAMETERS["poly"]), strict=True))
+KERNEL_RULE = Later("screen", "parse_kernel_rule")
 ABOUT = (
     "With `kernel`, a penalised intercept is a constant in the kernel: `bias=B` adds B^2. `dtype` is the type of the "
     "stored kernel values; the coefficients are one for each sample. The rules are those of linear models "
@@ -33,7 +35,7 @@ def behind_kernel(spec: Spec) -> Spec:
     return replace(
         spec, title=f"kernel {spec.title.removeprefix('linear ')}",
         objective=spec.objective.replace("x_i.w", "w.Phi(x_i)") + ", Phi(x).Phi(z) = K(x, z)", liblinear="",
-        rule=Later("screen", "parse_kernel_rule"), solver=Later("solve.smo", "make_kernel_solver"),
+        rule=KERNEL_RULE, solver=Later("solve.smo", "make_kernel_solver"),
         rows=partial(_rows, sides), streams=False,
         kernel_modules=("active_set", "box", "double", "gram", "precise", "smo", "start"),
         needs=replace(KERNEL, mirrored=spec.needs is MIRRORED),
@@ -50,6 +52,10 @@ def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
         raise UsageError(f"`{given[0]}` needs a kernel", "add for example `kernel=rbf`")
     if kernel is None and options.get("keep_rows"):
         raise UsageError("`keep_rows` is for kernels: other models need no training rows", "leave it out")
+    width = options.get("smoothing")
+    if kernel is None and width is not None:
+        what = "`smoothing` is of losses behind a kernel"
+        raise UsageError(what, f"add `kernel=rbf`; linear: the model {SMOOTHED[spec.name]} with `penalty=l2`")
     if kernel is None:
         return with_intercept(spec, options)
     strange = [name for name in given if name not in PARAMETERS.get(kernel, ())]
@@ -65,7 +71,17 @@ def with_intercept_kernel(spec: Spec, options: dict) -> Spec:
         raise UsageError(what, "use the model lad: the same problem, with one for each row")
     if options["chunk"] is not None or options["chunk_form"] is not None:
         raise UsageError("`chunk` is for linear models: with a kernel each step has its own rule", "leave out `chunk`")
-    return with_intercept(behind_kernel(spec), options)
+    behind = behind_kernel(spec)
+    if width is not None:
+        behind = replace(behind, rule=_rule, objective=f"{behind.objective}; the loss smoothed by `smoothing`")
+    return with_intercept(behind, options)
+
+
+def _rule(text):
+    """Return the rule of a smoothed loss, whose rows reach the ends of their boxes beyond the kinks: none."""
+    if text not in ("auto", "none"):
+        raise UsageError(f"the rule {text} is for losses with kinks, not for smoothed ones", "use none")
+    return KERNEL_RULE("none")
 
 
 def resolved(spec: Spec, options: dict) -> Spec:

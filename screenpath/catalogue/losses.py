@@ -69,9 +69,11 @@ class Loss:
         if hasattr(rows, "blocks"):  # behind a kernel, and with their signs
             from screenpath.problem.free_kernel import FreeKernelModel  # here, as below: other paths start faster
             from screenpath.problem.kernel import KernelModel
+            from screenpath.problem.smooth import bends
 
-            behind = FreeKernelModel if intercept == "free" else KernelModel
-            return behind(rows, kinks, lo * s, upper, self.name, **rounding)
+            behind, width = FreeKernelModel if intercept == "free" else KernelModel, values.get("smoothing")
+            bend = None if width is None else bends(width, s)
+            return behind(rows, kinks, lo * s, upper, self.name, bend=bend, **rounding)
         kind: type[BoxModel] = BoxModel
         if intercept == "free":
             from screenpath.problem.free import FreeModel
@@ -158,7 +160,8 @@ def level_build(name: str, rows, targets, weights, options: dict):
 
 def build(name: str, rows, targets, weights, options: dict):
     loss, intercept = LOSSES[name], options.get("intercept")
-    return loss.model(rows, targets, weights, intercept, **{one.name: options[one.name] for one in loss.options})
+    own = {one.name: options[one.name] for one in loss.options}
+    return loss.model(rows, targets, weights, intercept, smoothing=options.get("smoothing"), **own)
 
 
 def _inexact(lo: float, hi: float, weights) -> float:

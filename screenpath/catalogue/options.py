@@ -295,6 +295,11 @@ KERNEL = (
     Option("degree", help="Degree of poly.", usual=3, python="models", **POSITIVE_COUNT),
     Option("coef0", None, "number", "Constant of poly, at least 0.", usual=0.0, python="models"),
     Option(
+        "smoothing", kind="positive", metavar="WIDTH", changes=True, python="models",
+        help="How far from its kinks the loss is quadratic, in units of the targets: of lad Huber's loss.  [default: "
+        "the exact loss]",
+    ),
+    Option(
         "keep_rows", False, "flag", changes=True,
         help="Keep the training rows of a kernel model in the run folder: predict and export then need no other file.",
     ),

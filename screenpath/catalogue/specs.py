@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import partial
 
 from screenpath.catalogue import losses
 from screenpath.catalogue import options as o
@@ -27,13 +28,13 @@ def _svm_targets(y, options, known=None):
 
 
 def _svm_build(rows, targets, weights, options):
-    intercept = options.get("intercept")
+    intercept, model = options.get("intercept"), partial(losses.SVM.model, smoothing=options.get("smoothing"))
     if targets.min() < 0:
-        return losses.SVM.model(rows, targets, weights, intercept)
+        return model(rows, targets, weights, intercept)
     from screenpath.walk.one_vs_rest import OneVsOne, OneVsRest
 
     kind = OneVsOne if options.get("one_vs_one") else OneVsRest
-    return kind(losses.SVM.model, rows, targets, weights, intercept)
+    return kind(model, rows, targets, weights, intercept)
 
 
 def _classes_walk(options):

@@ -7,6 +7,7 @@ import warnings
 
 import click
 
+from screenpath.catalogue.kernel_models import SMOOTHED
 from screenpath.catalogue.option import elsewhere
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
@@ -55,6 +56,9 @@ def option_of_others(flag: str, context: click.Context) -> str | None:
     several = f"{', '.join(have[:-1])} and {have[-1]}" if have[1:] else have[0]
     if option in OF_C and "betas" in _names(own):
         return f"{flag} is an option of {several}; {name} has --beta or --betas, --alpha or --alphas in its place"
+    if option == "kernel" and name in SMOOTHED.values():
+        (box,) = (box for box, other in SMOOTHED.items() if other == name)
+        return f"{flag} is an option of {several}: add {flag} rbf --smoothing WIDTH to {box} for the loss of {name}"
     return f"{flag} is an option of {several}, not of {name}"
 
 

@@ -20,7 +20,7 @@ def check_task(spec: Spec, options: dict, classes: int, scores: tuple[Score, ...
     """Refuse models whose rows cannot be left out, and scores of several rows together."""
     from screenpath.engine.leave_out import check_removal
 
-    check_removal(spec.name, classes, "use a number: `folds=5`", "use `positive=LABEL` in its place")
+    check_removal(spec.name, options, classes, "use a number: `folds=5`", "use `positive=LABEL` in its place")
     for score in scores:
         if score.name not in ROW_PARTS:
             able = ", ".join(name for name in ROW_PARTS if SCORES[name].task == score.task)

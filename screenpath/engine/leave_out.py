@@ -371,12 +371,14 @@ def check_step(step) -> dict:
 def check_left_out(run: Run) -> None:
     command = f"screenpath {'cv ' if run.cross_validated else ''}{run.model} DATA"
     two = f"fit again with {command} `positive=LABEL`"
-    check_removal(run.model, len(run.classes or ()), "use folds: screenpath cv", two)
+    check_removal(run.model, run.record["options"], len(run.classes or ()), "use folds: screenpath cv", two)
 
 
-def check_removal(model: str, classes: int, advice: str, two: str) -> None:
+def check_removal(model: str, options: dict, classes: int, advice: str, two: str) -> None:
     """Refuse problems whose rows cannot be left out; advice for another model, and to have ``two`` labels."""
     if model not in LOSSES:
         raise UsageError(f"leave-one-out is for {', '.join(LOSSES)}, not for {model}", advice)
+    if options.get("smoothing") is not None:
+        raise UsageError("leave-one-out is for losses with kinks, and this one is smoothed", advice)
     if classes > 2:
         raise UsageError(f"leave-one-out is for two labels, and this run has {classes}", two)

@@ -226,10 +226,7 @@ def check_open_end(options: dict) -> None:
 
 # Of a path's options: those about data, problem and limits are taken, but for some, and a few others.
 CERTIFIED = {"data", "problem", "limits"}, {"c", "alpha", "beta", "tol", "out", "force"}
-NOT_CERTIFIED = {
-    "groups", "l1_share", "penalty", "scale", "dtype", "jobs", "one_vs_rest", "one_vs_one",
-    *(one.name for one in KERNEL),
-}  # fmt: skip
+NOT_CERTIFIED = {"groups", "l1_share", "penalty", "scale", "dtype", "jobs", "one_vs_rest", "one_vs_one"}
 
 
 def certify_options(name: str) -> tuple:
@@ -242,5 +239,5 @@ def certify_options(name: str) -> tuple:
         "tol": {"default": 1e-10, "help": "Relative gap of the dual point that is looked for."},
         "out": {"help": "Run folder to write, with the certificate of these weights.", "everyday": True},
     }
-    kept = [one for one in known.values() if (one.group in groups or one.name in names)]
+    kept = [one for one in known.values() if (one.group in groups or one.name in names) and one not in KERNEL]
     return tuple(replace(one, **own.get(one.name, {})) for one in kept if one.name not in NOT_CERTIFIED)

@@ -20,6 +20,7 @@ from screenpath.problem.intercept import Balanced, inside
 from screenpath.problem.kernel import KernelModel
 from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
+from screenpath.problem.smooth import shares
 from screenpath.regions.lever import KernelLevered, distance
 
 TRIES = 5  # times that a dual point is moved until it sums to 0 at the intercept of its own w
@@ -33,6 +34,9 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     def __init__(self, rows, c, lo, hi, name="svm", **rounding):
         super().__init__(rows, c, lo, hi, name, **rounding)
         self.set_up()
+        if self.bend is not None:
+            t = self.placed(np.zeros(self.size))[-1]
+            self.bounds[box_kernels.ZERO] = float(shares(t, 0.0, self.lo, self.hi, self.bend).sum())
         present = np.flatnonzero(self.signless.width > 0.0)
         index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
         products, off = self.products_of(index, np.full(index.size, 1.0 / index.size))
@@ -90,7 +94,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
     def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
         """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
         likely = inside(theta, self.lo, self.hi)
-        placed = self.placed(C * total, likely, intercept)
+        placed = self.placed(self.forms_of(C, theta, total), likely, intercept)
         return placed, self.balanced(theta, placed[-1], likely)
 
     def _pair(self, C, theta, total, updates, product_error, spread: float, point=None, rough=None) -> Certificate:
@@ -98,6 +102,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         off = self._off(C, product_error, spread)
         floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
         residue, shift, cost = self.residue(point, theta, t, off, floor)
+        cost += 0.0 if self.bend is None else residue * residue * float(self.bend.max())
         numbers = self._numbers(
             C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost
         )

@@ -28,7 +28,7 @@ from screenpath.kernels.rows import gram
 from screenpath.kernels.solve import start as start_kernels
 from screenpath.numbers import states
 from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
-from screenpath.problem import ends
+from screenpath.problem import ends, smooth
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.kernel_products import KernelReduced, Multiplied, drift, moved, spread_of, sum_error
@@ -45,8 +45,12 @@ class KernelModel(BoxModel):
     compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
-    def __init__(self, rows, c, lo, hi, name: str = "svm", **rounding):
+    # shape (n,), where the loss is smoothed: see :mod:`screenpath.problem.smooth`
+    bend: np.ndarray | None = None
+
+    def __init__(self, rows, c, lo, hi, name: str = "svm", bend=None, **rounding):
         super().__init__(rows, c, lo, hi, name=name, **rounding)
+        self.bend = bend
         self.mirrored, self.signs = rows.mirrored, rows.signs.astype(np.int8)
         self._changes = np.empty(self.size, dtype=np.int64), np.empty(self.size)  # where a list of changes is written
         self._guess: Any = None  # Multiplied: the last guess with its products, and what it was made for
@@ -155,14 +159,18 @@ class KernelModel(BoxModel):
         # By the rounding of C theta, of the difference of two of a row, and of the ends of the box.
         moved = ((1.0 + self.mirrored) * UNIT + slope) * C * spread
         off = self._off(C, product_error, spread)
-        xi, ell, plain, slack = kernels.box_sums(self.c, forms, self.lo, self.hi, theta, self.norms, off, floor)
+        rows, bent = (self.c, forms, self.lo, self.hi, theta), 0.0
+        if self.bend is None:
+            xi, ell, plain, slack = kernels.box_sums(*rows, self.norms, off, floor)
+        else:
+            xi, ell, plain, slack, bent = smooth.sums(*rows, off * self.norms + floor, self.bend)
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
         total_error *= 1.0 + gamma(self.size)
         w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM] + slope
         loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
-        slack, away = (slack + cost) * (1.0 + all_rows) + 2.0 * slope * xi, moved + C * shift
+        slack, away = (slack + cost) * (1.0 + all_rows) + 2.0 * slope * (xi + bent), moved + C * shift
         gap = (0.5 * away * away + C * slack) * OUTWARD
         gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0
         w_sq_error = C * C * (total_error + 8.0 * UNIT * total_sq) + moved * (2.0 * C * math.sqrt(total_sq) + moved)
@@ -176,7 +184,7 @@ class KernelModel(BoxModel):
             "xi": xi,
             "ell": ell,
             "slack": slack,
-            "error": loss_error + all_rows * (xi + 2.0 * self.bounds[kernels.ALL_KINKS]),
+            "error": loss_error + all_rows * (xi + 2.0 * (self.bounds[kernels.ALL_KINKS] + bent)),
             "primal": 0.5 * w_sq + C * xi,
             "primal_error": (C * loss_error + 0.5 * w_sq_error) * OUTWARD,
             "gap": gap,
@@ -193,6 +201,10 @@ class KernelModel(BoxModel):
         """Return the error of the product of a row with ``w``, over the norm of the row."""
         return C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
 
+    def forms_of(self, C: float, theta: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Return the forms that the box model of the dual point has, see :mod:`screenpath.problem.smooth`."""
+        return C * total if self.bend is None else C * total + self.bend * theta
+
     def form_error(self, certificate: Certificate) -> np.ndarray:
         """Return the error of each linear form of a certificate."""
         return cast(KernelPoint, certificate.point).error * self.norms + np.abs(self.tail)
@@ -201,13 +213,13 @@ class KernelModel(BoxModel):
         """Return a certificate with a narrower bound on rounding.
 
         Sums that have been updated many times gather errors: formed anew, at the cost of their rows, they are far
-        cheaper than sums in twice the precision.
+        cheaper than sums in twice the precision. These are for losses with kinks.
         """
         if certificate.updates:
             certificate = self.certify(certificate.C, None, certificate.theta)
             if meets(certificate, tol) and not blurred(certificate, tol):
                 return certificate
-        return kernel_sharpened(self, certificate, tol)
+        return kernel_sharpened(self, certificate, tol) if self.bend is None else certificate
 
     def fallbacks(self, C: float, reference: Certificate) -> list[Certificate]:
         return [self.certify(C, None, theta) for theta in (np.zeros(self.size), reference.theta)]
@@ -260,11 +272,23 @@ class KernelModel(BoxModel):
         total = self.slope_of(s)
         return s, total, self.range_of(total)
 
+    @property
+    def closed_until(self) -> float:
+        return super().closed_until if self.bend is None else 0.0
+
+    def exact_until(self, reference: Certificate, C: float) -> bool:
+        return self.bend is None and super().exact_until(reference, C)
+
+    def rests(self, certificate: Certificate) -> bool:
+        return self.bend is None and ends.rests(self, certificate)
+
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
         return self.rows.weighted_sum(theta)
 
     def start(self, C: float) -> Certificate:
         """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
+        if self.bend is not None:
+            return self.certify(C, None, np.zeros(self.size))
         s, total, limit = self.closed_form()
         at = min(C, limit) if limit > 0.0 else C
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
@@ -278,7 +302,7 @@ class KernelModel(BoxModel):
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""
-        name = ends.known(self, reference, C)
+        name = ends.known(self, reference, C) if self.bend is None else None
         if name is None:
             return None
         theta, total, error, rough = reference.theta, reference.total, reference.product_error, reference.rough
@@ -331,6 +355,7 @@ class KernelModel(BoxModel):
         reduced = KernelReduced(
             self.rows, index, c, lo, hi, norms, C, (self.lo, self.hi), near, self.bounds[kernels.ALL_NORMS], C * linear,
             float(self.bounds[kernels.SLOPE]), float(self.bounds[kernels.KINK]),
+            bend=None if self.bend is None else self.bend[index],
         )  # fmt: skip
         self._start = (reference, reduced.near)
         return reduced

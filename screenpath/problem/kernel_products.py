@@ -133,6 +133,7 @@ class KernelReduced:
     slope: float  # largest part of a slope that was rounded away when the model was made
     tail: float = 0.0  # by which a kink is off, at most
     free: Freed | None = None
+    bend: np.ndarray | None = None  # shape (k,), of a smoothed loss: see :mod:`screenpath.problem.smooth`
 
     @property
     def size(self) -> int:
@@ -146,8 +147,9 @@ class KernelReduced:
 
     @property
     def products(self) -> np.ndarray:
-        """Return ``z_i.w`` of the survivors, shape (k,)."""
-        return self.C * self.near.total[self.index]
+        """Return ``z_i.w`` of the survivors, shape (k,); their forms, where the loss is smoothed."""
+        found = self.C * self.near.total[self.index]
+        return found if self.bend is None else found + self.bend * self.near.theta[self.index]
 
     @property
     def error(self) -> float:
@@ -156,12 +158,18 @@ class KernelReduced:
 
     @property
     def w_sq(self) -> float:
-        return self.C * self.C * max(gram.inner(self.near.theta, self.near.total)[0], 0.0)
+        found = self.C * self.C * max(gram.inner(self.near.theta, self.near.total)[0], 0.0)
+        return found if self.bend is None else found + self.C * float(self.bend @ self.near.theta[self.index] ** 2)
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """Return what the diagonal has more than the kernel, of a smoothed loss."""
+        return np.asarray(self.bend) / self.C
 
     def part(self, some: np.ndarray, **more) -> KernelReduced:
         """Return the problem of some survivors; the others are where they are, at the lower end 0."""
         own = {name: getattr(self, name)[some] for name in ("index", "c", "lo", "hi", "norms")}
-        return replace(self, **own, **more)
+        return replace(self, **own, bend=None if self.bend is None else self.bend[some], **more)
 
     def firm(self) -> KernelReduced:
         """Return the problem without rough rows."""
@@ -202,6 +210,9 @@ class KernelReduced:
         if kinks is not None:
             slope = float(step @ (kinks[some] - self.C * near.total[index]))
             bent = self.C * float(step @ (found.total - near.total)[index])
+            if self.bend is not None:
+                own = self.bend[which[some]] * step
+                slope, bent = slope - float(own @ near.theta[index]), bent + float(own @ step)
             if not slope >= bent:
                 share = slope / bent if slope > 0.0 else 0.0
                 self.advance(which[some], self.C * (near.theta[index] + share * step))

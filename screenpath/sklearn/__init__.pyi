@@ -118,6 +118,7 @@ class LADRegressor(estimators.LADRegressor):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -129,9 +130,10 @@ class LADRegressor(estimators.LADRegressor):
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, kernel: str | Callable | None = None,
-        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
-        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, smoothing: float | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class LADRegressorCV(estimators.LADRegressorCV):
@@ -150,6 +152,7 @@ class LADRegressorCV(estimators.LADRegressorCV):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -163,9 +166,10 @@ class LADRegressorCV(estimators.LADRegressorCV):
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, intercept: str | None = None, kernel: str | Callable | None = None,
-        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None,
-        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
-        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1,
+        gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0, smoothing: float | None = None,
+        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
+        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
 class QuantileRegressor(estimators.QuantileRegressor):
@@ -177,6 +181,7 @@ class QuantileRegressor(estimators.QuantileRegressor):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -189,8 +194,8 @@ class QuantileRegressor(estimators.QuantileRegressor):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        smoothing: float | None = None, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -211,6 +216,7 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -225,8 +231,8 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        smoothing: float | None = None, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -239,6 +245,7 @@ class SVMClassifier(estimators.SVMClassifier):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -253,9 +260,10 @@ class SVMClassifier(estimators.SVMClassifier):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
-        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr", decision_function_shape: str = "ovr",
+        degree: int = 3, coef0: float = 0.0, smoothing: float | None = None, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr",
+        decision_function_shape: str = "ovr",
     ) -> None: ...
 
 class SVMClassifierCV(estimators.SVMClassifierCV):
@@ -279,6 +287,7 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -296,9 +305,10 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         turn_points: int = 100, certify: bool = False, certify_to: float | None = None, certify_points: int = 1000,
         calibration: str | None = None, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, kernel: str | Callable | None = None, gamma: float | str = "1/d",
-        degree: int = 3, coef0: float = 0.0, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
-        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
-        max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr", decision_function_shape: str = "ovr",
+        degree: int = 3, coef0: float = 0.0, smoothing: float | None = None, one_hot: str | Sequence[str] | None = None,
+        missing: str | float = "error", scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto",
+        tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000, threads: int = 1, multi_class: str = "ovr",
+        decision_function_shape: str = "ovr",
     ) -> None: ...
 
 class SVMRegressor(estimators.SVMRegressor):
@@ -310,6 +320,7 @@ class SVMRegressor(estimators.SVMRegressor):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -322,8 +333,8 @@ class SVMRegressor(estimators.SVMRegressor):
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        smoothing: float | None = None, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
@@ -344,6 +355,7 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
     gamma: float | str
     degree: int
     coef0: float
+    smoothing: float | None
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
@@ -358,8 +370,8 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
         turn_points: int = 100, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
-        one_hot: str | Sequence[str] | None = None, missing: str | float = "error", scale: str = "none",
-        rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
+        smoothing: float | None = None, one_hot: str | Sequence[str] | None = None, missing: str | float = "error",
+        scale: str = "none", rule: str | Any = "auto", solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0,
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 

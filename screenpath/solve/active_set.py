@@ -24,11 +24,11 @@ FAR = 1e290  # ends of a box that nothing reaches
 
 class ActiveSet:
     """Dual variables ``beta`` between ``lo`` and ``hi`` with the gradient ``t``, all of shape (m,), of the rows
-    ``index``.
+    ``index``. The diagonal of their square has ``ridge`` more than the kernel.
     """
 
-    def __init__(self, square: Square, index, t, lo, hi, beta):
-        self.square, self.slots = square, square.slots(index)
+    def __init__(self, square: Square, index, t, lo, hi, beta, ridge=None):
+        self.square, self.slots, self.ridge = square, square.slots(index), ridge
         self.lo, self.hi, self.beta, self.t = lo, hi, beta, t
 
     def solve(self, target: float, newton: FaceNewton | None, free: bool) -> None:
@@ -42,8 +42,12 @@ class ActiveSet:
             if wanted.size < NEARLY * W.size or not every:
                 W, within[:] = wanted, False
                 within[W], square = True, self.square.part(self.slots[W])
+                if self.ridge is not None:
+                    square[np.diag_indices(W.size)] += self.ridge[W]
             part = lo[W], hi[W], beta[W], t[W]
             self._climb(square, part, VIOLATION * violation, target, newton, free)
+            if self.ridge is not None:
+                t[W] -= self.ridge[W] * (part[2] - beta[W])
             if not kernels.settle(self.square.values, self.slots, W, part[2], beta, t):
                 break
 

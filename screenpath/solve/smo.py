@@ -22,6 +22,7 @@ from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import balanced_to, inside
 from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
+from screenpath.problem.smooth import shares
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
 from screenpath.solve.active_set import ActiveSet
@@ -103,7 +104,8 @@ class Smo(Solver):
         t = run.kinks_at(few.C * few.near.total[r.index]) - few.C * few.near.total[r.index]
         if all_of_them:
             r.near.roughen(r.index[(r.lo == 0.0) & (t < -FAR)])
-        r.advance(np.arange(r.size), np.where(t > 0.0, r.hi, r.lo))
+        ends = np.where(t > 0.0, r.hi, r.lo) if r.bend is None else np.clip(t / r.ridge, r.lo, r.hi)
+        r.advance(np.arange(r.size), ends)
         if all_of_them:
             r.follow(r.near)
             run.read()
@@ -160,6 +162,8 @@ class Run:
         """Return the gap of the reduced problem, and ``sum c_i alpha_i``."""
         r = self.reduced
         loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
+        if r.bend is not None:
+            return float(shares(self.kinks - self.products, self.alpha, r.lo, r.hi, r.ridge).sum()), linear
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         return loss - linear + float(self.alpha @ self.products), linear
 
@@ -210,7 +214,9 @@ class Run:
         room = (min(wrong, max(WRONG, 2 * between)) + between) // 2 + self.besides if shrinking else r.size
         chosen = kernels.members(*known, room, r.rows.plan.square, -np.inf, np.inf)
         index = alive[chosen]
-        part = ActiveSet(r.rows.square, r.index[index], *known.take(chosen, axis=1))
+        ridge = None if r.bend is None else r.ridge[index]
+        t, lo, hi, beta = known.take(chosen, axis=1)
+        part = ActiveSet(r.rows.square, r.index[index], t, lo, hi, beta, ridge)
         part.solve(target, self.newton if newton else None, self.free)
         share = self.move(index, signs[index] * part.beta, True)
         if share < SHORT and not r.rows.sharpen():

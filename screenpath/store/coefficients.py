@@ -321,8 +321,9 @@ def nu_of(run, step: dict) -> float:
 def step_of_nu(run, nu: float) -> dict:
     """Return the step whose nu is nearest in proportion, with its ``nu``, which falls along the path: nu-SVC by C."""
     weighted = any(run.record["options"].get(name) for name in ("weights", "weight_column", "class_weight"))
-    if run.model != "svm" or run.classes or weighted:
-        raise UsageError("nu belongs to runs of svm with two labels and without weights", "name a step by its C")
+    if run.model != "svm" or run.classes or weighted or run.record["options"].get("smoothing"):
+        what = "nu belongs to runs of svm with two labels, without weights and smoothing"
+        raise UsageError(what, "name a step by its C")
     rows = [row for row in run.steps if row["primal"] is not None]
     low, high = 0, len(rows) - 1
     ends = [nu_of(run, rows[low]), nu_of(run, rows[high])]

@@ -56,7 +56,7 @@ class Flow:
     A dual variable adds to the sum of one node (``own``) and takes from that of another (``other``): classes, or the
     one sum and a ground. Sums that are not 0 become so where some of theta flows on from node to node, a variable on
     each step of the way that has room for it: of each step the one at which the gap grows least is kept, by slopes,
-    norms, and ``1 / v``. Nothing is moved: at most ``size`` flows through any variable, so that the gap grows by no
+    norms, and ``curve / v``. Nothing is moved: at most ``size`` flows through any variable, so that the gap grows by no
     more than ``size`` times the slopes along the worst way, ``|t - curve theta| + curve size / v`` each, and u moves by
     no more than ``size`` times the norms of its rows (and the root of 2, if a row moves the sums of two classes).
     """
@@ -87,9 +87,10 @@ class Flow:
                     best = rows[np.argmin(value[rows])]
                     if value[best] < self.value[a, b]:
                         self.value[a, b] = value[best]
-                        self.found[:, a, b] = slopes[best], norms[best], 1.0 / part.v[best]
+                        curved = np.broadcast_to(curve, theta.shape)[best] / part.v[best]
+                        self.found[:, a, b] = slopes[best], norms[best], curved
 
-    def costs(self, value: np.ndarray, off: np.ndarray, curve: float) -> tuple[float, float, float]:
+    def costs(self, value: np.ndarray, off: np.ndarray) -> tuple[float, float, float]:
         """Return bounds of what the gap grows by, of how far u moves, and of the square of theta's move; before W.
 
         That square is weighted: ``sum_i v_i curve/2 d_i^2``.
@@ -99,8 +100,8 @@ class Flow:
             return 0.0, 0.0, 0.0
         if single:
             value, off = np.array([value[0], -value[0]]), np.append(off, off)
-        (slopes, norms, inverse), rate = self.found, curve * size
-        curved = rate * inverse if rate else np.where(np.isinf(slopes), math.inf, 0.0)
+        slopes, norms, curves = self.found
+        curved = size * curves
         ways = worst_ways(np.stack([slopes + curved, norms, curved]))
         ends = np.ix_(value + off > 0.0, value - off < 0.0)  # from where there is too much to where there is too little
         cost, norm, square = (UP * size * float(np.max(part[ends], initial=0.0)) for part in ways)
@@ -177,10 +178,10 @@ class Pair:
         error += self.lost
         theta = np.maximum(t, 0.0) if model.own else self.theta(part)
         cells = part.cells
-        if not (cells.curve or model.kernel):
+        if not (model.curve or model.kernel):
             self._exactly(block, part, theta, t, error)
-        if cells.curve:  # of both ends of t, and of the product that is subtracted
-            error += UP * UNIT * (np.abs(t) + error + cells.curve * np.abs(theta))
+        if model.curve:  # of both ends of t, of the product that is subtracted, and of a curve over a weight
+            error += UP * UNIT * (np.abs(t) + error + 2.0 * cells.curve * np.abs(theta))
         ends = (t - error, 0.0), (t + error, 0.0)
         most, steep = v * bound(cells, theta, *ends)[0], bound(cells, 0.0, *ends)[1]
         losses = fsum(v * share(cells, 0.0, t)[0])
@@ -190,8 +191,8 @@ class Pair:
         if model.own:
             self.add(block, part, theta)
         self._count(part, t, error)
-        if cells.curve:
-            self.squares.append(0.5 * cells.curve * fsum(v * theta * theta))
+        if model.curve:
+            self.squares.append(0.5 * fsum(cells.curve * v * theta * theta))
         if model.free:
             size = math.inf if model.own else self.flow_size
             self.flow.look(part, theta, (np.abs(t - cells.curve * theta) + error, norms), size, self.pull)
@@ -302,7 +303,7 @@ class Pair:
     @property
     def costs(self) -> tuple[float, ...]:
         """Return bounds of :meth:`Flow.costs`, times W: what it takes that the sums that should be 0 are."""
-        found = self.flow.costs(*self.residue, self.model.curve) if self.model.free else (0.0, 0.0, 0.0)
+        found = self.flow.costs(*self.residue) if self.model.free else (0.0, 0.0, 0.0)
         return tuple(UP * self.ratio * part + (TINY if part else 0.0) for part in found)
 
     @property
@@ -407,7 +408,7 @@ class Pair:
             self.claims += rows.size
             if not rows.size:
                 continue
-            if k + offset not in pairs or self.model.free or np.any(states[rows] > HIGH):
+            if k + offset not in pairs or self.model.free or self.model.curve or np.any(states[rows] > HIGH):
                 self.faults.append(f"row {part.first + rows[0] + 1}: it is claimed to be fixed, and nothing proves it")
                 continue
             half, (p, error) = 0.5 * (1.0 + self.entry["C"] / pairs[k + offset].entry["C"]), products[k + offset]

@@ -117,17 +117,17 @@ class ColumnSums:
 
 
 class Cells(NamedTuple):
-    """Where numbers live and what they cost; ``lo`` and ``hi`` may be arrays."""
+    """Where numbers live and what they cost; ``lo``, ``hi`` and a ``curve`` above 0 may be arrays."""
 
     lo: Any
     hi: Any
-    curve: float
+    curve: Any
     kink: float = 0.0
 
     @property
     def barrier(self) -> bool:
         """Tell whether ``psi*`` is 0 up to the kink and infinite beyond it."""
-        return self.curve == 0.0 and np.ndim(self.hi) == 0 and self.hi == math.inf
+        return np.ndim(self.curve) == 0 == self.curve and np.ndim(self.hi) == 0 and self.hi == math.inf
 
 
 def share(cells: Cells, x, v, rest=0.0) -> tuple:
@@ -140,10 +140,11 @@ def share(cells: Cells, x, v, rest=0.0) -> tuple:
     lo, hi, curve, kink = cells
     inner = v if cells.barrier else np.clip(v, -kink, kink) if kink else 0.0
     slope = v - inner if kink else v
-    if curve:
+    curved = np.ndim(curve) > 0 or curve > 0.0
+    if curved:
         slope = (slope - curve * x) + rest
     size, room = np.abs(slope), np.where(slope > 0.0, hi - x, x - lo)
-    step = np.minimum(size / curve, room) if curve else np.where(size > 0.0, room, 0.0)
+    step = np.minimum(size / curve, room) if curved else np.where(size > 0.0, room, 0.0)
     found = step * (size - 0.5 * curve * step)
     return (found + np.abs(x) * (kink - np.sign(x) * inner) if kink else found), step
 

@@ -34,7 +34,8 @@ def explained(found: Verification, step: int) -> list[str]:
 def _lines(pair: Pair, tol: float, faults: list[str]):
     entry, model, (value, off), gap = pair.entry, pair.model, pair.primal, pair.gap
     most, losses, dual = tol * (value - off), pair.ratio * sum(pair.losses), value - gap
-    linear = f"(c_k theta_k - {0.5 * model.curve:g} theta_k^2)" if model.curve else "c_k theta_k"
+    over = " / s_k" if model.box and "weights" in model.header else ""  # whose theta_k is times the weight
+    linear = f"(c_k theta_k - {0.5 * model.curve:g} theta_k^2{over})" if model.curve else "c_k theta_k"
     own, times = ("lambda ||w||_1", "") if model.own else ("alpha/2 ||w||^2 + beta ||w||_1", "1/s ")
     own, times = ("1/2 ||w||^2", "C ") if model.box else (own, times)
     where = ", ".join(f"{name} = {entry[name]!r}" for name in PARAMETERS if name in entry)

@@ -10,6 +10,7 @@ svm         1              [0, 1], 0                C; 1, 0                times
 lad         y              [-1, 1], 0               C; 1, 0                times their row's weight
 quantile    y              [tau - 1, tau], 0        C; 1, 0                times their row's weight
 svr         +-y - epsilon  [0, 1], 0, two each row  C; 1, 0                times their row's weight
+the same four with kernel  curve gamma              C; 1, 0                times their row's weight
 sparse-svm  1              [0, 1], gamma            1/sum s; alpha, beta   as they are
 the same, squared hinge    [0, inf], 1              1/sum s; alpha, beta   as they are
 huber       y              [-1, 1], gamma           1/sum s; alpha, beta   as they are
@@ -129,8 +130,8 @@ class Model:
     def _loss(self) -> tuple[float, float, float]:
         """Return ends and curve of the loss of a row of weight 1."""
         header = self.header
-        smooth = header["smoothing"] if self.net else 0.0
-        if self.loss != "svm" and not 0.0 <= smooth < math.inf:
+        smooth = header["smoothing"] if self.net else header.get("smoothing", 0.0)
+        if (self.box or self.loss != "svm") and not 0.0 <= smooth < (math.inf if self.net or self.kernel else UNIT):
             raise DataError("the certificate's smoothing is none of the loss")
         if self.loss == "lad":
             return -1.0, 1.0, smooth
@@ -143,7 +144,7 @@ class Model:
         if self.name == "l1svm":
             return 0.0, math.inf, 1.0
         if not self.net:
-            return 0.0, 1.0, 0.0
+            return 0.0, 1.0, smooth
         kind, gamma = header.get("loss", "hinge"), header["smoothing"]
         if self.name == "huber":
             if not 0.0 < gamma < math.inf:
@@ -180,7 +181,8 @@ class Model:
         s, ones, zeros, every = weights_of(header, block), np.ones(n), np.zeros(n), np.ones(n, dtype=bool)
         cells, v = Cells(self.lo, self.hi, self.curve), s
         if self.box:
-            cells, v = Cells(self.lo * s, self.hi * s, 0.0), ones
+            curve = self.curve / np.where(s > 0.0, s, 1.0) if self.curve else 0.0
+            cells, v = Cells(self.lo * s, self.hi * s, curve), ones
         if self.classes is not None:
             own = np.minimum(np.searchsorted(self.classes, y), self.nodes - 1)
             if not np.array_equal(self.classes[own], y):

@@ -49,6 +49,7 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
     if free:
         text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
+    text += "; the loss smoothed by `smoothing`" if "kernel" in header and header.get("smoothing") else ""
     if "signs" in header and "C sum_i" not in text:
         text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0" else "; w_j >= 0"
     pairs = f"for each pair of classes, on their rows: {text}"  # of two labels there is one, of all rows

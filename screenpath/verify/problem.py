@@ -196,7 +196,8 @@ class Problem:
         encoded = None if table is None else features(self.source.names, "", asked, [])
         missing, how = cells.get("missing", "error"), "penalised" if self.options["bias"] else "none"
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
-        found = {name: header[name] for name in ("tol", "tau", "epsilon", "smoothing") if name in header}
+        found = {name: header[name] for name in ("tol", "tau", "epsilon") if name in header}
+        found["smoothing"] = header.get("smoothing")
         found["l1_share"] = header.get("l1_share", 0.0)
 
         def is_parameter(name):

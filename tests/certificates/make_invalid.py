@@ -192,6 +192,7 @@ CASES = {
     "problem-epsilon-negative": ("svr", header(epsilon=-0.3)),
     "problem-smoothing-1": ("sparse", header(smoothing=1.0)),
     "problem-smoothing-0": ("huber", header(smoothing=0.0)),
+    "problem-smoothing-without-a-kernel": ("lad", header(smoothing=0.5)),
     "problem-sign-2": ("huber-nonnegative", arrays(None, signs=lambda signs: 2.0 * signs)),
     "problem-bias-infinite": ("svm-bias", header(bias=float("inf"))),
     "problem-bias-of-a-free-intercept": ("svm-free", header(bias=2.0)),
@@ -244,6 +245,7 @@ CASES = {
     "step-C-0": ("svm", entries(0, C=0.0)),
     "step-alpha-negative": ("sparse", entries(3, alpha=lambda a: -a)),
     "step-beta-0": ("sparse", entries(3, beta=0.0)),
+    "step-another-smoothing": ("lad-smoothed", header(smoothing=0.5)),
     "step-another-C": ("svm", entries(2, C=lambda C: C * (1.0 + 1e-6))),
     "step-another-tolerance": ("svm", header(tol=1e-9)),
     "step-gap-too-small": ("svm", entries(2, gap=lambda gap: gap * 0.999)),
@@ -271,6 +273,7 @@ CASES = {
     "claim-of-a-frame-N-not-proven": ("claims-next", claimed_behind(1, 6, 3)),
     "claim-of-a-frame-N-of-a-row-between": ("claims-next", claimed_behind(1, 1, 1)),
     "claim-by-a-step-that-is-not-there": ("svm", arrays(0, **code("claims", 1, 2))),
+    "claim-of-a-smoothed-loss": ("lad-smoothed", arrays(0, **code("claims", 0, 1))),
     "claim-with-a-free-intercept": ("svm-free", arrays(1, **code("claims", 0, 1))),
     # section 8: the folder
     "folder-another-certificate": ("svm", lambda f, _: f.header[1].update(tol=1e-5) or UNSEALED),

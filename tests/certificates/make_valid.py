@@ -115,6 +115,8 @@ RUNS = {
     "sparse-classes-squared": ("three", "sparse-svm", *SPARSE, "--loss", "squared-hinge", "--scale", "maxabs"),
     "sparse-classes-csv": ("table", "sparse-svm", *SPARSE, "--target", "shade", "--one-hot", "kind"),
     "sparse-zero-based": ("zero", "sparse-svm", *SPARSE, "--zero-based"), "huber": ("targets", "huber", *SPARSE),
+    "lad-smoothed": ("targets", "lad", "--kernel", "rbf", "--smoothing", "0.4", *WEIGHED),
+    "svm-smoothed-free": ("two", "svm", "--kernel", "linear", "--smoothing", "0.2", "--intercept", "free", *WEIGHED),
     "huber-free": ("targets", "huber", *SPARSE, "--smoothing", "2.5", "--intercept", "free", *WEIGHED),
     "huber-nonnegative": ("targets", "huber", *SPARSE, "--nonnegative", "--bias", "1"),
     "sparse-nonnegative-free": ("two", "sparse-svm", *SPARSE, "--nonnegative", "--intercept", "free"),

@@ -1,0 +1,50 @@
+"""Losses that are quadratic around their kinks, behind a kernel: Huber's loss is the absolute one, smoothed.
+
+``phi_i(t) = max over a in [lo_i, hi_i] of a t - bend_i/2 a^2``, with ``bend_i`` the smoothing over the row's weight: so
+the dual value is less by ``C/2 sum bend_i theta_i^2``. At one C that is a box model whose kernel has ``bend_i / C``
+more on its diagonal, and the forms ``C (Q theta)_i + bend_i theta_i``; its solver and its intercepts serve. Its
+certificate does not: there a row's share of the gap would be that of a kink.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screenpath.errors import UsageError
+from screenpath.numbers.rounding import OUTWARD, UNIT
+
+FEW = 16.0 * UNIT  # relative error of a share: a few operations on numbers above 0, and of `bend`
+
+
+def bends(smoothing: float, weights: np.ndarray) -> np.ndarray:
+    """Return ``bend`` for rows of these weights; of a row without weight it plays no part."""
+    with np.errstate(over="ignore", divide="ignore"):
+        found = smoothing / weights
+    found[weights == 0.0] = smoothing
+    if not np.isfinite(found).all():
+        what = f"`smoothing={smoothing:g}` over the weight of row {int(np.argmax(found)) + 1} is infinite"
+        raise UsageError(what, "give the row the weight 0")
+    return found
+
+
+def shares(t, theta, lo, hi, bend) -> np.ndarray:
+    """Return the rows' shares of the gap, over C: ``max over a of (a - theta) t - bend/2 (a - theta)^2``.
+
+    ``t`` is the distance of ``c`` from the form with ``bend theta``. At ``theta = 0`` this is the loss.
+    """
+    step = np.minimum(np.maximum(t / bend, lo - theta), hi - theta)
+    return step * (t - 0.5 * bend * step)
+
+
+def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, float, float, float, float]:
+    """Return what :func:`kernels.problem.box.box_sums` does; ``forms``, without ``bend theta``, are off by ``errors``.
+
+    The last number is half the sum of ``bend theta^2``, by which ``ell`` is less: so ``C ell - C^2/2 theta'Q theta`` is
+    the dual value.
+    """
+    away, own = c - forms, bend * theta
+    t, e = away - own, errors + 4.0 * UNIT * (np.abs(away) + np.abs(own))
+    most = np.maximum(shares(t + e, theta, lo, hi, bend), shares(t - e, theta, lo, hi, bend))
+    xi, plain = float(shares(away, 0.0, lo, hi, bend).sum()), float(shares(t, theta, lo, hi, bend).sum())
+    bent = 0.5 * float(theta @ own)
+    return xi, float(theta @ c) - bent, plain, float(most.sum()) * (1.0 + FEW) * OUTWARD, bent
