@@ -162,14 +162,15 @@ class KernelModel(BoxModel):
         rows, bent = (self.c, forms, self.lo, self.hi, theta), 0.0
         if self.bend is None:
             xi, ell, plain, slack = kernels.box_sums(*rows, self.norms, off, floor)
+            unsure = off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
         else:
-            xi, ell, plain, slack, bent = smooth.sums(*rows, off * self.norms + floor, self.bend)
+            xi, ell, plain, slack, bent, unsure = smooth.sums(*rows, off * self.norms + floor, self.bend)
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms
         total_error *= 1.0 + gamma(self.size)
         w_sq, all_rows = C * C * total_sq, self.bounds[kernels.ROW_SUM] + slope
-        loss_error = all_rows * xi + off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
+        loss_error = all_rows * xi + unsure
         slack, away = (slack + cost) * (1.0 + all_rows) + 2.0 * slope * (xi + bent), moved + C * shift
         gap = (0.5 * away * away + C * slack) * OUTWARD
         gap += kernels.UNDERFLOW * (1.0 + C) if nonzero or slack > 0.0 else 0.0

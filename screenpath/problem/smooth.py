@@ -36,15 +36,16 @@ def shares(t, theta, lo, hi, bend) -> np.ndarray:
     return step * (t - 0.5 * bend * step)
 
 
-def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, float, float, float, float]:
+def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, ...]:
     """Return what :func:`kernels.problem.box.box_sums` does; ``forms``, without ``bend theta``, are off by ``errors``.
 
-    The last number is half the sum of ``bend theta^2``, by which ``ell`` is less: so ``C ell - C^2/2 theta'Q theta`` is
-    the dual value.
+    Two more: half the sum of ``bend theta^2``, by which ``ell`` is less, so that ``C ell - C^2/2 theta'Q theta`` is the
+    dual value; and what the errors may do to ``xi``, whose slope is small where a loss is.
     """
     away, own = c - forms, bend * theta
     t, e = away - own, errors + 4.0 * UNIT * (np.abs(away) + np.abs(own))
     most = np.maximum(shares(t + e, theta, lo, hi, bend), shares(t - e, theta, lo, hi, bend))
     xi, plain = float(shares(away, 0.0, lo, hi, bend).sum()), float(shares(t, theta, lo, hi, bend).sum())
-    bent = 0.5 * float(theta @ own)
-    return xi, float(theta @ c) - bent, plain, float(most.sum()) * (1.0 + FEW) * OUTWARD, bent
+    bent, reach = 0.5 * float(theta @ own), np.abs(away) + e
+    unsure = float(np.minimum(reach / bend, np.maximum(np.abs(lo), np.abs(hi))) @ e) * (1.0 + FEW) * OUTWARD
+    return xi, float(theta @ c) - bent, plain, float(most.sum()) * (1.0 + FEW) * OUTWARD, bent, unsure

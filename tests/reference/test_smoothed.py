@@ -113,7 +113,7 @@ def test_shares_are_bounded_wherever_the_forms_are(scale):
     bend, errors = scale * rng.uniform(1e-3, 1.0, n), scale * 10.0 ** rng.uniform(-18.0, -1.0, n)
     c = scale * rng.normal(size=n)
     forms = np.where(rng.random(n) < 0.5, c - bend * theta, scale * rng.normal(size=n))  # half at their best
-    xi, ell, plain, slack, bent = smooth.sums(c, forms, lo, hi, theta, errors, bend)
+    xi, ell, plain, slack, bent, unsure = smooth.sums(c, forms, lo, hi, theta, errors, bend)
     rows = [[Fraction(float(v)) for v in row] for row in zip(c, forms, lo, hi, theta, errors, bend, strict=True)]
 
     def total(part):
@@ -129,6 +129,9 @@ def test_shares_are_bounded_wherever_the_forms_are(scale):
     assert float(abs(Fraction(ell) - dual)) <= 1e-13 * scale * n * 4 and bent >= 0.0
     loss = sum(exact_share(k - f, Fraction(0), low, high, w) for k, f, low, high, _, _, w in rows)
     assert xi == pytest.approx(float(loss), rel=1e-12)
+    for part in (-1, 1):
+        moved = sum(exact_share(k - f - part * e, Fraction(0), low, high, w) for k, f, low, high, _, e, w in rows)
+        assert abs(moved - loss) <= Fraction(unsure)
 
 
 def written(folder, model) -> None:
