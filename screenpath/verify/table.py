@@ -217,7 +217,8 @@ def features(names: list[str], target: str, columns: list, drop: list) -> set[st
     places, found = {name: k for k, name in enumerate(names)}, []
     for selectors in (columns, drop):
         some: set[str] = set()
-        pieces = [one for text in selectors for one in ([text] if text in places else text.split(",")) if one.strip()]
+        cut = ([text] if text in places else filter(str.strip, text.split(",")) for text in selectors)
+        pieces = [one for texts in cut for one in texts]
         for k, piece in enumerate(one if one in places else one.strip() for one in pieces):
             out = piece.startswith("!") and piece not in places
             name = piece[out:].strip()

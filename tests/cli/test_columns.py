@@ -180,3 +180,30 @@ def test_few_rows_of_different_texts_are_not_encoded(call):
     write("t.csv", name=["Ann", "Bob", "Cy", "Di", "Ed"], a=[1, 2, 3, 4, 5], y=[1, 2, 1, 2, 1])
     found = call("svm", "t.csv")
     assert "--one-hot" not in found.err and "--id name" in found.err
+
+
+@pytest.mark.parametrize(
+    ("header", "said", "typed"),
+    [(",a,b,y", "column 1 has no name\n  give it a name; if it only numbers the rows", ""),
+     ("a,b,,y", "column 3 has no name", ""), ("a,b,a,y", "columns 1 and 3 have the name 'a'", "a")],
+)  # fmt: skip
+def test_columns_without_a_name_of_their_own_can_be_left_out(call, header, said, typed):
+    """As pandas and R write the numbers of rows, and as a comma at each line's end makes one."""
+    rng = np.random.default_rng(0)
+    rows = np.round(np.c_[rng.normal(size=(20, 3)), np.arange(20) % 2], 3).tolist()
+    Path("t.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    for command in (("svm", "t.csv"), ("inspect", "t.csv"), ("convert", "t.csv", "shards")):
+        refused = call(*command)
+        assert refused.code == 1 and said in refused.err and f"--drop {shlex.quote(typed)}" in refused.err
+    drop = ("--drop", typed)
+    assert call("svm", "t.csv", *drop, "--grid", "3", "--certificate", "-q", "-o", "r").code == 0
+    assert set(screenpath.load_run("r").feature_names) == {"a", "b"} - {typed}
+    assert call("verify", "r", "t.csv").code == 0 and call("convert", "t.csv", "shards", *drop).code == 0
+    shown = call("inspect", "t.csv", *drop)
+    assert shown.code == 0 and call(*shlex.split(shown.out.splitlines()[-1])[1:], "--grid", "3", "-q").code == 0
+    assert call("predict", "r", "t.csv", "--step", "2", "-q").out.count("\n") == 21
+    copied = call("predict", "r", "t.csv", "--step", "2", "-q", "--append")
+    if typed:  # two columns of one name have one place in the copy
+        assert copied.code == 1 and said in copied.err and "--drop" not in copied.err
+    else:
+        assert copied.out.splitlines()[0] == f"{header},label"

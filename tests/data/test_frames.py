@@ -81,7 +81,7 @@ def test_columns_of_new_rows_are_found_by_their_names(data, library):
 def test_no_two_columns_have_one_name(data):
     pandas = pytest.importorskip("pandas")
     X, y = data
-    with pytest.raises(DataError, match="two columns of the table have the name 'a'"):
+    with pytest.raises(DataError, match="columns 1 and 2 of the table have the name 'a'"):
         screenpath.svm_path(pandas.DataFrame(X[:, :2], columns=["a", "a"]), y)
 
 

@@ -228,8 +228,7 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
         ("a,b,y\n1,2,1\n1,2,inf\n", {}, "line 3, column 'y': nan or infinity: 'inf'\n  write a number"),
         ('a,"b\nc",y\n', {}, "holds no samples"), ("a,b,y\n1,2,1\n1,2\n", {}, "line 3: 2 cells, the header has 3"),
         ("a,b,y\n1,2,1\n1,2,3,4\n", {}, "line 3: 4 cells"), ('a,b,y\n1,2,1\n1,"2,3\n', {}, "line 3: this is not CSV"),
-        ("a,b,a\n1,2,1\n", {}, "two columns have the name 'a'"),
-        (",a,y\n0,1,2\n", {}, r"column 1 has no name[\s\S]*index=False"),
+        ("y,a,b,y\n1,2,1,1\n", {}, "columns 1 and 4 have the name 'y'\n  rename one of them$"),
         ("a,b,c\n1,2,1\n", {}, r"which column is the target\?[\s\S]*there are a, b, c"),
         ("a,y,label\n1,2,1\n", {}, "y and label may be"),
         ("a,b,c\n1,2,1\n", {"target": "d"}, r"no column 'd' \(`target=d`\)[\s\S]*there are a, b, c"),
@@ -245,6 +244,17 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
 def test_faults_name_line_column_token_and_remedy(text, options, words):
     with pytest.raises((DataError, UsageError), match=words):
         csv(text, **options)
+
+
+def test_two_columns_of_parquet_with_one_name(tmp_path):
+    """The library finds neither by its name, so whoever looks at all columns says so."""
+    pyarrow, file = pytest.importorskip("pyarrow"), tmp_path / "t"
+    table = pyarrow.table([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [0, 1]], names=list("abay"))
+    pytest.importorskip("pyarrow.parquet").write_table(table, file)
+    assert read_data(file, drop="a").names == ("b",)
+    for function in (read_data, lambda file: inspect(file, drop="a")):
+        with pytest.raises(DataError, match="columns 1 and 3 have the name 'a'"):
+            function(file)
 
 
 def test_faults_of_parquet(tmp_path):

@@ -99,7 +99,7 @@ class Column:
     def words(self) -> tuple[str, ...]:
         """Return name, kind, different and missing values, and range."""
         different = f"{self.different:,}" if self.different <= MOST else f"over {MOST:,}"
-        return self.name, self.kind, different, f"{self.missing:,}", self._range
+        return self.name or "''", self.kind, different, f"{self.missing:,}", self._range
 
     @property
     def _range(self) -> str:
@@ -187,7 +187,7 @@ def command_of(source: str, columns: Sequence[Column], form: Form) -> str | None
     words = ["cv"] if not labels or min(target.values.values()) >= FOLDS else []
     words = ["screenpath", *words, model, source, "--target", target.name]
     for option, names in named.items():
-        plain = [name for name in names if not re.search(r"[,:/!]", name) and option != "na"]
+        plain = [name for name in names if name and not re.search(r"[,:/!]", name) and option != "na"]
         lists = [",".join(plain)] * bool(plain) + [name for name in names if name not in plain]
         words += [word for text in lists for word in (f"--{option.replace('_', '-')}", text)]
     if commas:

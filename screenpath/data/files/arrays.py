@@ -268,9 +268,10 @@ def names_of(X) -> tuple[str, ...] | None:
     if not is_table(X):
         return None
     names = tuple(str(name).strip() for name in getattr(X, "column_names", None) or X.columns)  # blanks: as in CSV
-    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
-    if twice is not None:
-        raise DataError(f"two columns of the table have the name '{twice}'", "rename one of them")
+    if len({*names}) < len(names):
+        twice = max(names, key=names.count)
+        places = " and ".join(str(k) for k, name in enumerate(names, 1) if name == twice)
+        raise DataError(f"columns {places} of the table have the name '{twice}'", "rename one of them")
     return names
 
 

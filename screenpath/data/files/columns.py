@@ -15,7 +15,8 @@ PIECE = re.compile(r"\s*(!?/(?:[^/\\]|\\.)*/|[^,]*?)\s*(?:,|$)")  # a pattern ma
 
 
 def listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
+    some = ", ".join(name or "''" for name in names[:SHOWN])
+    return some + (f", ... ({len(names)} in all)" if len(names) > SHOWN else "")
 
 
 def as_texts(given: str | Sequence[str] | None) -> tuple[str, ...]:

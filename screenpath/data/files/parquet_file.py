@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screenpath.data.files.cells import USUAL, Cells
-from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
+from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts, check_columns
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import WHOLE
@@ -41,12 +41,13 @@ class ParquetFile:
             self.columns = tuple(name.strip() for name in schema.names if name not in index)
         except (OSError, ValueError, AttributeError, TypeError, pyarrow.ArrowException) as error:
             raise damaged(self.name, error) from None
-        self.notices = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
+        self.notices: tuple[str, ...] = (f"the index of pandas is no feature: {', '.join(index)}",) if index else ()
 
     def batches(self, rows: int, wanted: Sequence[str]) -> Iterator[ParquetBatch]:
         import pyarrow
 
         first = 0
+        check_columns(self, {*self.columns} - {*wanted})
         self._check(wanted)
         found = self._file.iter_batches(rows, columns=[self._found[name] for name in wanted], use_threads=False)
         while True:

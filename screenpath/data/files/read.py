@@ -23,7 +23,7 @@ from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.reader import read_table
 from screenpath.data.files.source import PARQUET, StreamCopy, begins_with, open_source, recoded
-from screenpath.data.files.table import FILL_IN, MISSING, TableFile, form_by_place, form_like, form_of
+from screenpath.data.files.table import FILL_IN, MISSING, TableFile, check_columns, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import is_number
@@ -142,6 +142,7 @@ def columns_written(source, cells: Cells) -> dict[str, list[str]]:
     with opened(source, cells) as (table, _, name):
         if table is None:
             raise UsageError(f"`append` repeats the columns of a table, {name} is none", "leave it out")
+        check_columns(table, {""} if table.columns.count("") == 1 else ())
         found: dict[str, list[str]] = {name: [] for name in table.columns}
         for batch in table.batches(ROWS, table.columns):
             for column, texts in found.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,7 +93,7 @@ def form_of(
     A single text names one column. The target is by default the column named target, label, class or y, unless the
     table is not ``labelled``; features are what :func:`screenpath.data.files.columns.features` returns.
     """
-    _check_columns(table)
+    check_columns(table, selected(table.columns, as_texts(drop), "drop", table.name), (target, *TARGETS))
     asked = [text for text in as_texts(one_hot) if text != "auto" or text in table.columns]
     encoded = selected(table.columns, asked, "one_hot", table.name)
     hot = tuple(name for name in table.columns if name in encoded)
@@ -133,7 +133,6 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
 
     Columns are found by name, in any order. A table without the target has no labels.
     """
-    _check_columns(table)
     known = known.stripped()
     if target is not None and target not in table.columns:
         raise no_column(table.name, target, table.columns, f"`target={target}`")
@@ -147,6 +146,7 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         what = f"{table.name} lacks columns of the training data: {listed(missing)}"
         raise DataError(what, f"it has {listed(table.columns)}")
     used = (*known.columns, found, known.target, known.id, *known.cells.role_columns)
+    check_columns(table, {*table.columns} - {*used})
     more = [name for name in table.columns if name not in used]
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
     return replace(known, target=found, id=known.id if known.id in table.columns else None), notices
@@ -157,18 +157,28 @@ def form_by_place(table: TableFile, width: int, target: str | None = None) -> Fo
     many columns as features has no target, unless one is named.
     """
     if target is None and len(table.columns) == width:
-        _check_columns(table)
+        check_columns(table)
         return Form(None, table.columns)
     return form_of(table, target)
 
 
-def _check_columns(table: TableFile) -> None:
-    for k, name in enumerate(table.columns):
+def check_columns(table: TableFile, unused: Container[str] = (), needed: Container | None = None) -> None:
+    """Refuse columns without a name, or with that of another, but ``unused`` ones. The hint is `drop`, except for those
+    that are ``needed``, by default all.
+    """
+    places: dict[str, list[str]] = {}
+    for k, name in enumerate(table.columns, 1):
+        places.setdefault(name, []).append(str(k))
+    for name, found in places.items():
+        drop = needed is not None and name not in needed
+        if name in unused:
+            continue
         if not name:
-            hint = "if it numbers the rows, write the table without it (pandas: index=False); else give it a name"
-            raise DataError(f"{table.name}: column {k + 1} has no name", hint)
-        if name in table.columns[:k]:
-            raise DataError(f"{table.name}: two columns have the name '{name}'", "rename one of them")
+            hint = "give it a name" + "; if it only numbers the rows, leave it out: `drop=''`" * drop
+            raise DataError(f"{table.name}: column {found[0]} has no name", hint)
+        if found[1:]:
+            hint = "rename one of them" + f", or leave out all of this name: `drop={name}`" * drop
+            raise DataError(f"{table.name}: columns {' and '.join(found)} have the name '{name}'", hint)
 
 
 class Vocabulary:
