@@ -27,7 +27,7 @@ from screenpath.catalogue.options import CLASS_WEIGHT, ONE_HOT
 from screenpath.catalogue.scores import votes
 from screenpath.catalogue.specs import SPECS
 from screenpath.catalogue.targets import checked_weights
-from screenpath.data.files.arrays import canonical, filled, is_table
+from screenpath.data.files.arrays import canonical, filled, is_table, rows_of
 from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import Form
 from screenpath.data.files.frame import encoded, encoded_like
@@ -85,16 +85,14 @@ def value_errors():
 
 
 @contextlib.contextmanager
-def _encoding_advised(X):
-    """Add to scikit-learn's errors about texts and missing values of a data frame what reads them."""
+def _columns_named(X, gaps: bool):
+    """Name the column of a data frame, and what reads it, where scikit-learn's error is about all of them."""
     try:
         yield
-    except ValueError as error:
-        hints = {"could not convert string": "one_hot='auto' encodes", "contains NaN": "missing='median' fills in"}
-        hint = next((said for text, said in hints.items() if text in str(error)), None)
-        if hint is None or not is_table(X):
-            raise
-        raise ValueError(f"{error}\n  {hint} columns of a data frame") from error
+    except (TypeError, ValueError):
+        if is_table(X):
+            rows_of(X, gaps=gaps)
+        raise
 
 
 class PathEstimator(BaseEstimator, ABC):
@@ -172,7 +170,7 @@ class PathEstimator(BaseEstimator, ABC):
             X, self._form = encoded(X, self.one_hot, None, None, self.missing)
             X, y = check_X_y(X, y, **how)
         else:
-            with _encoding_advised(X):
+            with _columns_named(X, filled(self.missing)):
                 X, y = validate_data(self, X, y, **how)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None and not weights.any():
@@ -261,7 +259,8 @@ class PathEstimator(BaseEstimator, ABC):
         """Return the linear forms of new rows, of shape (m,), or (m, classes)."""
         check_is_fitted(self)
         if self._form is None:
-            X = validate_data(self, X, **self._accepted, reset=False)
+            with value_errors(), _columns_named(X, filled(self.missing)):
+                X = validate_data(self, X, **self._accepted, reset=False)
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
             X = check_array(encoded_like(X, self._form), **self._accepted)

@@ -294,7 +294,9 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
         column = table[name]
         if not (column.dtype.is_numeric() or column.dtype == narwhals.Boolean):
             what = f"the column '{name}' holds {column.dtype}, not numbers"
-            raise DataError(what, "encode it as numbers, or leave it out")
+            texts = column.dtype in (narwhals.String, narwhals.Categorical, narwhals.Enum)
+            more = f"; of training data, `one_hot={name}` encodes its texts" * texts
+            raise DataError(what, f"encode it as numbers, or leave it out{more}")
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
         if not np.isfinite(rows[:, k]).all() and not (gaps and not np.isinf(rows[:, k]).any()):
             raise DataError(f"the column '{name}' has missing, nan or infinite values", FILL.format("their rows"))
