@@ -246,7 +246,7 @@ class ForeignProblem:
         """Return what is proven about a model of pairs of labels: of each, and of their sums."""
         names = names_of((self.data.labels or {}).get("classes") or (self.data.labels or {}).values())
         if set(names) != set(given.labels):
-            raise DataError(f"{given.name} has the labels {', '.join(given.labels)}, the data {', '.join(names)}")
+            raise given.of_other_labels(names)
         theirs, found = {frozenset(one.labels): one for one in given.pairs}, []
         for pair in self.pairs_of_labels:
             self.model.begin(pair.model)

@@ -73,16 +73,24 @@ class Foreign:
         names = names_of((labels or {}).values())
         if len(self.intercepts) == 1:
             if self.labels and names and names[0] not in self.labels:
-                raise DataError(f"{self.name} has the labels {', '.join(self.labels)}, the data {', '.join(names)}")
+                raise self.of_other_labels(names)
             k, sign = 0, -1.0 if names and self.labels[1:] == (names[0],) else 1.0
+        elif names and self.labels and not {*names} & {*self.labels}:
+            raise self.of_other_labels(names)
         elif not names or names[0] not in self.labels:
             why = f"{self.name} has weights for each of {len(self.intercepts)} labels"
-            raise UsageError(why, f"choose one against the rest: `positive={(*self.labels, 'LABEL')[0]}`")
+            common = [one for one in self.labels if one in names]
+            raise UsageError(why, f"choose one against the rest: `positive={(*common, *self.labels, 'LABEL')[0]}`")
         else:
             k, sign = self.labels.index(names[0]), 1.0
         if not (np.all(np.isfinite(self.weights[k])) and np.isfinite(self.intercepts[k])):
             raise DataError(f"{self.name} has weights that are not finite", "fit the model again, on scaled data")
         return sign * self.weights[k], sign * float(self.intercepts[k]), sign
+
+    def of_other_labels(self, names: Sequence[str]) -> DataError:
+        what = f"{self.name} has the labels {', '.join(self.labels)}, the data {', '.join(names)}"
+        hint = "name the data it was fitted to, or write the labels alike"
+        return DataError(what, f"{hint}: a file of LIBLINEAR or LIBSVM has its own in the line 'label'")
 
     def spread(self, weights: np.ndarray, width: int, names: Sequence[str] | None) -> np.ndarray:
         """Return weights as an array of all ``width`` features of the data."""
