@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from shutil import get_terminal_size
 
 import click
@@ -143,7 +145,7 @@ def _facts(seen):
     "screenpath convert data.libsvm data.shards",
     "screenpath convert day1.libsvm.gz day2.libsvm.gz days --jobs 2 --resume",
 )
-@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=Named())
+@click.argument("data", metavar="DATA...", nargs=-1, type=Named())
 @click.argument("out", metavar="OUT", type=Named())
 @shared.flag(Option(
     "block_mb", 32.0, "number", valid=lambda mb: 1.0 <= mb <= 2048.0, demand="must lie between 1 and 2048", stated=True,
@@ -174,6 +176,10 @@ def convert(data, out, quiet, log_format, **options):
     from screenpath.data.shards.convert import convert
     from screenpath.report.console import Console
 
+    if not data:  # the parser takes a single name for OUT
+        shards = f"{Path(out).name.partition('.')[0].strip('-') or 'data'}.shards"
+        what = "there is one name, and convert needs two: DATA, and OUT for the folder of shards"
+        raise UsageError(what, f"name the folder last: screenpath convert {shlex.quote(out)} {shlex.quote(shards)}")
     if options["resume"] and options["force"]:
         raise UsageError("--resume continues a conversion and --force replaces a folder", "use one of them")
     console = Console(quiet, None, flags, log_format)

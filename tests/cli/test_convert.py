@@ -1,6 +1,7 @@
 """The commands on shard folders, the cache and the memory limit."""
 
 import json
+import shlex
 import zlib
 
 import numpy as np
@@ -50,6 +51,16 @@ def test_convert_command(call, data):
     assert result.code == 1 and "no such file" in result.err
     result = call("svm", data.parent, *GRID)
     assert result.code == 1 and "not one of shards" in result.err
+
+
+def test_the_name_that_is_missing(call, data):
+    """With one name the parser has OUT, and lacks DATA: for the user it is the other way round."""
+    data.rename("my data.v2.libsvm")
+    done = call("convert", "my data.v2.libsvm")
+    assert done.code == 2 and "there is one name, and convert needs two" in done.err
+    typed = done.err.strip().rpartition("name the folder last: screenpath ")[2]
+    assert typed == "convert 'my data.v2.libsvm' 'my data.shards'" and call(*shlex.split(typed)).code == 0
+    assert "convert - data.shards" in call("convert", "-").err and call("convert").code == 2
 
 
 def test_cross_validation_and_folders(call, data, shards):
