@@ -84,7 +84,7 @@ def signs_of(options: dict, d: int):
 
 
 def _sparse_grid(model, options):
-    from screenpath.problem.grid import beta_values, grid_pairs
+    from screenpath.problem.grid import beta_values, explicit_grid, grid_pairs
 
     if 0.0 in (options["alpha"] or ()) and 0.0 in (options["beta"] or ()):
         raise UsageError("`alpha` and `beta` are 0: there is no penalty", "leave out the 0 of one of them")
@@ -95,12 +95,16 @@ def _sparse_grid(model, options):
                 raise UsageError(f"`{one}` gives the values themselves", f"leave out `{name}`")
     if options["references"] and options["alpha"] is None:
         raise UsageError("`references` adds steps before given values of alpha", "add `alpha=VALUE`")
-    if model.base.regression and model.base.bend == 0.0:
+    if model is not None and model.base.regression and model.base.bend == 0.0:
         what = "all targets are the same: the intercept, or w = 0, fits them with no loss at every alpha and beta"
         raise DataError(what, "check the targets")
     given = {one.name: options[one.name] or one.usual for one in o.PAIR_GRID}
     if options.get("eps_path") is not None:
-        return _plane(model.base, options, given)
+        return _plane(None if model is None else model.base, options, given)
+    if model is None:
+        for name in ("alpha", "beta"):
+            explicit_grid(options[name] or [1.0], zero=True)
+        return None
     betas = options["beta"] if options["beta"] is not None else given["betas"]
     values = beta_values(model.base, betas, given["beta_min_ratio"])
     alphas = options["alpha"] if options["alpha"] is not None else given["alphas"]
@@ -123,6 +127,8 @@ def _plane(base, options: dict, given: dict):
             raise UsageError("`eps_path` finds its own grid points", f"leave out `{name}`")
     if not 10.0 * options["tol"] <= epsilon < 1.0:
         raise UsageError(f"`eps_path={epsilon:g}` must be below 1 and at least 10 times `tol`", "use `eps_path=0.01`")
+    if base is None:
+        return None
     betas = beta_values(base, 2, given["beta_min_ratio"])
     top = float(alpha_tops(base, betas).max())
     return PlaneGrid(base, (top, given["alpha_min_ratio"] * top), (float(betas[0]), float(betas[1])), epsilon)

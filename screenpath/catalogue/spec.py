@@ -100,7 +100,8 @@ class Spec:
     # targets of other data. ``label_map`` is None if there are no labels
     targets: Callable
     build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights``, shape (n,), or None
-    grid: Callable  # ``grid(model, options) -> sequence`` of parameters in the order of the walk
+    # ``grid(model, options) -> sequence`` of parameters in the order of the walk; None for a model of None, where the
+    grid: Callable  # options do not tell it alone
     score: str  # of ``--test`` and of comparisons of models, by its name in ``scores.SCORES``
     liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
     # ``further(options, grid, count) -> ndarray``, that many values after the end of a grid, as it is spaced; None if
@@ -211,6 +212,8 @@ def c_grid(model, options):
     if single is not None:
         if any(value is not None for value in (count, low, high, given, epsilon)):
             raise UsageError("`c` is a single problem", "leave out `grid`, `cmin`, `cmax`, `c_list` and `eps_path`")
+        if reference == single:
+            raise UsageError("`reference` and `c` are the same problem", "leave out `reference`")
         return explicit_grid([single]) if reference is None else [reference, single]
     if epsilon is not None:
         if count is not None or given is not None:

@@ -114,6 +114,8 @@ def _l1_grid(model, options):
         return lambda_grid(model, given)
     if ratio is not None and not log:
         raise UsageError("`lambda_min_ratio` is the end of the log-spaced grid", "add `log`")
+    if model is None:
+        return None
     many, least = usual(o.LAMBDA_GRID, "grid", "lambda_min_ratio")
     return lambda_grid(model, many if count is None else count, log, least if ratio is None else ratio)
 

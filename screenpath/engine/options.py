@@ -173,6 +173,10 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
         options["certify"] = True
     if options["certify"] and (options["score"] or "accuracy").partition(",")[0] != "accuracy":
         raise UsageError("`certify` bounds the share of wrong decisions", "leave out `score`, or use `score=accuracy`")
+    from screenpath.catalogue.scores import SCORES, choose_score  # here: it needs numpy
+
+    for name in filter(None, (options["score"] or "").split(",")):
+        choose_score(name, spec, SCORES[spec.score].task)
     if options["until_turn"]:
         check_open_end(options)
     if options["libsvm_grid"]:

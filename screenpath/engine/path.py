@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import numpy as np
+
+from screenpath.catalogue.kernel_models import function_of
+from screenpath.inputs.load import named_weights
 from screenpath.inputs.rows import Prepared
 from screenpath.walk.loop import PathOptions, batches, walk
 from screenpath.walk.step import LATE, Steps, Stretch
@@ -16,6 +20,17 @@ from screenpath.walk.step import LATE, Steps, Stretch
 def ways(spec, options: dict, **more) -> tuple[Any, Any]:
     """Return rule and solver that the options name; ``more`` are keywords of the solver."""
     return spec.rule(options["rule"]), spec.solver(options["solver"], options["seed"], **more)
+
+
+def asked_grid(spec, options: dict):
+    """Return the grid that options alone tell, or None; refuse values that no data could mend, before these are read.
+    """
+    if options.get("class_weight"):
+        named_weights(options["class_weight"])
+    several = options.get("gammas")
+    for gamma in several.split(",") if several else [options["gamma"]] if spec.rows is not None else ():
+        function_of({**options, "gamma": gamma}, np.ones((1, 1)))
+    return spec.grid(None, options)
 
 
 def limits_of(options: dict, began: float | None = None, **more) -> PathOptions:

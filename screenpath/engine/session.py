@@ -25,9 +25,9 @@ from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interpolated import solved_of
 from screenpath.engine.interrupts import Interrupts, Stopped
 from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
-from screenpath.engine.path import Path, limits_of, ways
+from screenpath.engine.path import Path, asked_grid, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
-from screenpath.errors import ResourceError, UsageError
+from screenpath.errors import DataError, ResourceError, UsageError
 from screenpath.inputs import load
 from screenpath.inputs.test_data import load_test
 from screenpath.kernels import compilation
@@ -77,6 +77,10 @@ class Session:
         if self.options["out"] != "-":
             named = [self.options.get(name) for name in INPUTS]
             refuse_inputs(self.folder(), [name for name in named if isinstance(name, str)])
+        for name in INPUTS[1:]:  # what reading DATA says of itself
+            file = self.options.get(name)
+            if isinstance(file, str) and file != "-" and not os.path.exists(file):
+                raise DataError(f"{file}: no such file", f"check the path that `{name}` has")
         try:
             self.prepare()
             self.signals.keeping = True
@@ -94,8 +98,9 @@ class Session:
 
     def prepare(self) -> None:
         o = self.options
-        # First: a wrong name is an error before anything is read or compiled.
+        # First: a wrong name or value is an error before anything is read or compiled.
         how = ways(self.spec, o)
+        grid = asked_grid(self.spec, o)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
@@ -109,7 +114,7 @@ class Session:
                 self.console.say("note: the `test` data are the training data, so scores there are too good")
             if activity is not None:
                 activity.turn("preparing the path")
-            self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, None, how, self.limits())
+            self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, grid, how, self.limits())
             self.model, self.whole, self.grid = self.path.model, self.path.grid, self.path.grid
             in_force().promised = self.data.vectors  # all else is allocated by now
             self.data = replace(self.data, targets=None)  # the model has its own

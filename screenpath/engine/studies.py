@@ -130,13 +130,14 @@ def study(model: str, options: dict, console) -> tuple[list[dict], bool]:
     point and made no unsafe decision.
     """
     from screenpath.engine.compare import compare
-    from screenpath.engine.path import built, limits_of
+    from screenpath.engine.path import asked_grid, built, limits_of
     from screenpath.inputs.load import load_training, model_of
     from screenpath.problem.ends import CLOSED, CONSTANT
 
     if options["attack"]:
         return _attacks(model, options)
     spec, options, variants, measured = plan_of(model, options)
+    asked_grid(spec, options)
     limit = MemoryLimit(options["max_memory"])
     with limit.in_force():
         with console.compiling(limit.check_compiling):

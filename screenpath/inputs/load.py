@@ -146,18 +146,26 @@ def class_weights(given, names=None):
     if tuple(given) == ("balanced",):
         return "balanced"
     weights = {}
-    for text in given:
+    for name, value in named_weights(given):
+        label = label_number(name, names, "class_weight")
+        if label in weights:
+            raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
+        weights[label] = value
+    return weights
+
+
+def named_weights(given) -> list[tuple[str, float]]:
+    """Return labels and weights of ``class_weight``."""
+    found = []
+    for text in given if tuple(given) != ("balanced",) else ():
         name, _, weight = text.rpartition("=")
         try:
             value = number_of(weight if name else "")
         except ValueError:
             what = f"`class_weight='{text}'` is not LABEL=WEIGHT"
             raise UsageError(what, "write for example `class_weight=1=5`, or balanced") from None
-        label = label_number(name, names, "class_weight")
-        if label in weights:
-            raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
-        weights[label] = value
-    return weights
+        found.append((name, value))
+    return found
 
 
 def read_weights(path, unit: str = "sample", name: str = "weight"):

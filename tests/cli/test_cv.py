@@ -198,7 +198,7 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
     (("lad", "--score", "accuracy"), "--score accuracy is for classification"),
     (("lad", "--stratify"), "--stratify needs classes"),
     (("svm", "--fold-file", "folds", "--folds", 3), "leave out --folds"),
-    (("svm", "--fold-file", "missing"), "missing: the folds cannot be read"),
+    (("svm", "--fold-file", "missing"), "missing: no such file"),
     (("svm", "--out", "-"), "cv writes several tables"),
     (("svm", "--certify", "--score", "f1"), "--certify bounds the share of wrong decisions"),
     (("svm", "--certify", "--c-list", "1"), "--certify needs a range of C"),

@@ -41,7 +41,7 @@ def test_weights_of_samples_classes_and_features(call, data, tmp_path):
     assert "weight in the penalty" in call("show", "r", "--step", 4).out
     found = call("l1svm", data, *options[:4], *options[6:], *grid, "-o", "r", "--resume")
     assert "the penalty weights have changed since" in found.err
-    assert "one line a feature" in call("l1svm", data, "--penalty-weights", "nofile").err
+    assert "one line a feature" in call("l1svm", data, "--penalty-weights", ".").err
     assert "the weights have changed since" in call("l1svm", data, *options[4:], *grid, "-o", "r", "--resume").err
     assert call("cv", "l1svm", data, *options, "--grid", 5, "--folds", 3, "-o", "cv").code == 0
     assert call("sparse-svm", data, *options[:4], "--betas", 2, "--alphas", 3, "--certificate", "--audit",

@@ -1,0 +1,52 @@
+"""What no data could mend is said before they are read, and before anything is compiled for them."""
+
+import pytest
+
+from screenpath.errors import DataError
+from screenpath.inputs import load
+
+CASES = [
+    ("svm --c-list 1,1", "appears twice in the list"), ("svm --cmin 10 --cmax 1", "swap --cmin and --cmax"),
+    ("svm --cmin 1 --cmax 1", "give two ends apart"), ("svm --c 1 --grid 5", "--c is a single problem"),
+    ("svm --eps-path 0.1 --grid 5", "finds its own grid points"), ("svm --eps-path 0.1 --tol 0.5", "use --tol 0.01"),
+    ("svm --reference 1", "add --c VALUE"), ("svm --reference 1 --c 1", "--reference and --c are the same problem"),
+    ("svm --kernel rbf --gamma x", "NUMBER/d or scale"), ("svm --kernel rbf --chunk 3", "leave out --chunk"),
+    ("svm --class-weight 1:5", "--class-weight '1:5' is not LABEL=WEIGHT"), ("svm --rule nonsense", "unknown rule"),
+    ("quantile --tau-list 0.5,2 --c 1", "must lie between 0 and 1"), ("svm --solver nonsense", "unknown solver"),
+    ("sparse-svm --alpha 0 --beta 0", "there is no penalty"), ("sparse-svm --alpha 1,1", "appears twice"),
+    ("sparse-svm --beta 1 --betas 3", "leave out --betas"), ("sparse-svm --eps-path 2", "use --eps-path 0.01"),
+    ("l1svm --lambda-list 1 --grid 3", "the whole grid"), ("l1svm --lambda-list 1,1", "appears twice"),
+    ("l1svm --lambda-min-ratio 0.1", "add --log"), ("huber --references 2", "add --alpha VALUE"),
+    ("cv svm --gammas 3", "add --kernel rbf"), ("cv svm --kernel rbf --gammas 1,0", "must be a positive number"),
+    ("cv svm --score mae", "use one of accuracy"), ("cv lad --score mae,auc", "use one of mae"),
+    ("cv svm --cmin 3 --cmax 1", "swap"), ("compare-rules svm --rules dvi --c-list 1,1", "appears twice"),
+    ("svm --test nofile", "nofile: no such file\n  check the path that --test has"),
+    ("svm --weights nofile", "--weights"), ("l1svm --penalty-weights nofile", "--penalty-weights"),
+    ("sparse-svm --signs nofile", "--signs"), ("sparse-svm --groups nofile", "--groups"),
+    ("cv svm --fold-file nofile", "--fold-file"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """Reading data is an error."""
+
+    def reading(options):
+        raise DataError("the data are read")
+
+    monkeypatch.setattr(load, "read_training", reading)
+
+
+@pytest.mark.parametrize(("words", "said"), CASES, ids=[words for words, _ in CASES])
+def test_before_data_are_read(words, said, call, data, unread):
+    command, _, options = words.partition(" --")
+    done = call(*command.split(), data, *f"--{options}".split())
+    assert done.code == (1 if "nofile" in words else 2) and "Traceback" not in done.err
+    assert said in done.err
+
+
+@pytest.mark.parametrize("words", ["svm --kernel rbf --gamma scale", "cv svm --kernel rbf --gammas 3", "l1svm --log",
+                                   "cv svm --score auc", "svm --class-weight 1=5", "sparse-svm --alpha 0"])  # fmt: skip
+def test_what_is_right_is_read(words, call, data, unread):
+    command, _, options = words.partition(" --")
+    assert "the data are read" in call(*command.split(), data, *f"--{options}".split()).err
