@@ -52,7 +52,7 @@ def test_a_line_a_column_and_a_command_line(call):
     assert call("predict", "r", "t.csv").out.startswith("id,label\np0,")
 
 
-@pytest.mark.parametrize("name", ["clinic", "penguins", "rare", "numbers", "classes", "zeros"])
+@pytest.mark.parametrize("name", ["clinic", "penguins", "rare", "numbers", "classes", "zeros", "endless"])
 def test_the_command_line_works_when_typed(call, name):
     rng = np.random.default_rng(1)
     tables = {
@@ -61,6 +61,7 @@ def test_the_command_line_works_when_typed(call, name):
         "classes": {"a": rng.normal(size=60), "b": rng.normal(size=60), "kind": ["ash", "elm", "oak"] * 20},
         "zeros": {"row": range(40), "a:b": rng.normal(size=40), "c": [""] * 40, "y": ["", "1", "2", "2"] * 10},
     }
+    tables["endless"] = {"a": ["inf" if k == 3 else 0.1 * k for k in range(40)], "y": [k % 2 for k in range(40)]}
     path = write("t.csv", **tables[name]) if name in tables else ROOT / "data_samples" / f"{name}.csv"
     typed = shlex.split(call("inspect", path).out.splitlines()[-1])
     model = {"numbers": "lad", "classes": "sparse-svm"}.get(name, "svm")
@@ -136,7 +137,7 @@ def test_columns_from_python(tmp_path):
 
 
 def test_the_comma_is_named_as_the_command_line_names_it(call):
-    for mark, cell in (("thousands", "1,234.5"), ("decimal", "1.234,5")):
+    for mark, cell in (("thousands", "1,234.5"), ("decimal", "1.234,5"), ("thousands", "1,234"), ("decimal", "0,234")):
         Path("t.csv").write_text("a;y\n" + f"{cell};0\n{cell};1\n")
         (row,) = (line for line in call("inspect", "t.csv").out.splitlines() if line.startswith("a "))
         assert row.endswith(f"--{mark}")
@@ -159,6 +160,31 @@ def test_numbers_without_names_are_told_how_to_get_them(call):
     Path("empty").write_text("")
     found = call("inspect", "empty")
     assert found.code == 1 and found.err == "error: empty holds no samples\n  add a row for each sample\n"
+
+
+def test_blanks_between_cells_and_lines_above_the_names(call):
+    rows = "".join(f"{k % 2} {k * k % 7}\n" for k in range(20))
+    Path("t.txt").write_text(f"y a\n{rows}")
+    found = call("svm", "t.txt")
+    assert found.code == 1 and found.err.endswith("below the names of its columns, is read with --delimiter ' '\n")
+    assert call("svm", "t.txt", "--delimiter", " ", "--grid", 2, "-q", "-o", "r").code == 0
+    Path("t.csv").write_text(f"# of today\ny (all),a\n{rows}".replace(" ", ","))
+    assert "remove the line above the names" in call("svm", "t.csv").err
+    Path("t.svm").write_text("1 1:2 3,4\n")
+    assert "delimiter" not in call("svm", "t.svm").err and "CSV" not in call("svm", "t.svm").err
+
+
+def test_infinity_that_stands_for_a_missing_value(call):
+    """In Parquet, where it is a number, as in CSV; with its sign."""
+    pyarrow, library = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cells = [float("-inf") if k == 3 else 0.1 * k for k in range(40)]
+    write("t.csv", a=cells, y=[k % 2 for k in range(40)])
+    library.write_table(pyarrow.table({"a": cells, "y": [k % 2 for k in range(40)]}), "t.p")
+    for k, file in enumerate(("t.csv", "t.p")):
+        words = ("svm", file, "--missing", "median", "--grid", 3, "-q", "-o", f"r{k}", "--certificate")
+        assert "nan or infinity" in call(*words, "--na", "inf").err
+        assert call(*words, "--na", "-inf").code == 0 and call("verify", f"r{k}", file).code == 0
+    assert Path("r0/coefficients.csv").read_bytes() == Path("r1/coefficients.csv").read_bytes()
 
 
 def test_nothing_to_learn_gives_no_command_line(call):

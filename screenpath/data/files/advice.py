@@ -14,7 +14,7 @@ from screenpath.data.files.dataset import Form
 from screenpath.data.files.table import TableFile
 
 COMMAS = re.compile(r"[-+]?[0-9.]*,[0-9.,]*[0-9](?:[eE][-+]?[0-9]+)?")  # decimal, or between thousands
-THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
+THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
 AUTO = 20  # most values of a text column that is worth a feature for each
 MOST = 1000  # different values that are counted
 ODD = 0.1  # share of texts up to which a column is one of numbers with gaps

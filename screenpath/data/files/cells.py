@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.data.safe.values import are_words
-from screenpath.data.words.numerals import is_number, number_of
+from screenpath.data.words.numerals import is_number, is_numberlike, number_of
 from screenpath.errors import UsageError
 from screenpath.numbers import sparse as sp
 
@@ -98,7 +98,8 @@ class Cells:
     @cached_property
     def codes(self) -> np.ndarray:
         """Return the numbers that stand for a missing value."""
-        return np.array([number_of(text) for text in self.na if is_number(text)])
+        known = (text for text in self.na if is_number(text) or is_numberlike(text) and text[1:].isalpha())
+        return np.array([float(text) for text in known])
 
     def is_missing(self, text: str) -> bool:
         """Tell whether a cell, without the blanks around it, is missing."""

@@ -154,7 +154,7 @@ class CsvFile:
         width = len(self.columns)
         for k, row in enumerate(batch.rows):
             if len(row) != width:
-                hint = "every line has a cell for each column; cells that hold the delimiter stand in quotes"
+                hint = "numbers of rows, too, have a name in the header; cells that hold the delimiter stand in quotes"
                 raise DataError(f"{self.name}, line {batch.line(k)}: {len(row)} cells, the header has {width}", hint)
         if batch.size:
             yield batch

@@ -56,7 +56,7 @@ _FOREIGN = (
     (PARQUET, "a Parquet file"),
 )
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
-FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first"
+FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first; screenpath.write_libsvm(FILE, X, y) writes arrays"
 BUFFER = 1 << 16  # bytes read at once from an archive
 _HEAD = 6  # first bytes, which identify a compression
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)

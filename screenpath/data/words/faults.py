@@ -58,6 +58,7 @@ _BARS = (
     "this looks like a table with | between cells, not LIBSVM text",
     "write CSV with a comma, a semicolon or a tab between cells; in LIBSVM text " + _FORMAT,
 )
+_BLANKS = _FORMAT + "; a table with blanks between cells, below the names of its columns, is read with `delimiter=' '`"
 _NOT_FINITE = ("nan or infinity", "remove the sample or impute the value")
 _NOT_ASCII = ("bytes that are no plain text", "save the file as UTF-8 or ASCII text without UTF-16 or binary parts")
 _LONE_RETURNS = "its lines end in lone carriage returns; convert them: tr '\\r' '\\n' < OLD > NEW"
@@ -117,6 +118,8 @@ def name_fault(source: str, line: int, code: int, token: bytes, whole: bytes) ->
         message, hint = _NOT_FINITE
     elif code == parse.LABEL and (b"," in token or (token[:1] == b'"' and whole.count(b'"') % 2)):
         message, hint = _MULTILABEL if b":" in whole else _csv_fault(line, whole or token)
+    elif code == parse.NO_COLON and whole and b":" not in whole:
+        message, hint = _csv_fault(line, whole) if b"," in whole else (message, _BLANKS)
     elif code == parse.LABEL and _WEIGHT.match(whole):
         message, hint = _WEIGHTED
     elif code == parse.LABEL and b"|" in token:
