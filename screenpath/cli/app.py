@@ -171,7 +171,10 @@ def _run(arguments, known: dict) -> int:
         if isinstance(error, click.NoSuchOption) and context:
             page = "help-all" if is_long(context.command) else page
             other = option_of_others(error.option_name, context)
-        return fail(other or error.format_message(), f"see {context.command_path} --{page}" if context else None, USAGE)
+        hint = f"see {context.command_path} --{page}" if context else None
+        if isinstance(error, click.MissingParameter) and context and isinstance(error.param, click.Argument):
+            hint = f"{' '.join(context.get_usage().split()).removeprefix('Usage: ')}; {hint}"
+        return fail(other or error.format_message(), hint, USAGE)
     except (click.Abort, KeyboardInterrupt) as error:
         if isinstance(error.__cause__, EOFError):  # as of byte code that a full disk has cut off; click calls it a stop
             return fail(f"a file ends too early: {error.__cause__}", "delete the folders __pycache__ of the package")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.kernel_models import function_of
-from screenpath.inputs.load import named_weights
+from screenpath.inputs.load import class_weights
 from screenpath.inputs.rows import Prepared
 from screenpath.walk.loop import PathOptions, batches, walk
 from screenpath.walk.step import LATE, Steps, Stretch
@@ -25,8 +25,7 @@ def ways(spec, options: dict, **more) -> tuple[Any, Any]:
 def asked_grid(spec, options: dict):
     """Return the grid that options alone tell, or None; refuse values that no data could mend, before these are read.
     """
-    if options.get("class_weight"):
-        named_weights(options["class_weight"])
+    class_weights(options.get("class_weight"), None, lambda name, *_: name)
     several = options.get("gammas")
     for gamma in several.split(",") if several else [options["gamma"]] if spec.rows is not None else ():
         function_of({**options, "gamma": gamma}, np.ones((1, 1)))

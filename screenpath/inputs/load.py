@@ -139,33 +139,27 @@ def coded(options: dict, names) -> dict:
     return {**options, "positive": positive, "label_names": texts, "label_texts": names}
 
 
-def class_weights(given, names=None):
-    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`."""
+def class_weights(given, names=None, number=label_number):
+    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`, which
+    ``number`` turns labels into.
+    """
     if not given:
         return None
     if tuple(given) == ("balanced",):
         return "balanced"
     weights = {}
-    for name, value in named_weights(given):
-        label = label_number(name, names, "class_weight")
-        if label in weights:
-            raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
-        weights[label] = value
-    return weights
-
-
-def named_weights(given) -> list[tuple[str, float]]:
-    """Return labels and weights of ``class_weight``."""
-    found = []
-    for text in given if tuple(given) != ("balanced",) else ():
+    for text in given:
         name, _, weight = text.rpartition("=")
         try:
             value = number_of(weight if name else "")
         except ValueError:
             what = f"`class_weight='{text}'` is not LABEL=WEIGHT"
             raise UsageError(what, "write for example `class_weight=1=5`, or balanced") from None
-        found.append((name, value))
-    return found
+        label = number(name, names, "class_weight")
+        if label in weights:
+            raise UsageError(f"`class_weight` names the label {name} twice", "give each label one weight")
+        weights[label] = value
+    return weights
 
 
 def read_weights(path, unit: str = "sample", name: str = "weight"):

@@ -137,6 +137,7 @@ def test_every_command_and_option_has_help(name, command):
     [
         (["svn"], "error: No such command 'svn'"), (["svm"], "error: Missing argument 'DATA'"),
         (["svm", "a", "--grid", "x"], "error: Invalid value for '--grid'"),
+        (["predict", "x.csv"], "error: Missing argument 'DATA'.\n  screenpath predict [OPTIONS] RUN DATA; see "),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_message(call, arguments, message):
