@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from screenpath.catalogue import options as o
-from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
+from screenpath.catalogue.keywords import as_options, bound, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.spec import class_targets, real_targets
 from screenpath.catalogue.specs import SPECS
@@ -70,11 +70,8 @@ def takes(model: str, *more: Option, without: tuple | set = ()) -> Callable[[F],
         @wraps(function)
         def checked(*arguments, **keywords):
             if len(arguments) != 2 or not known.keys() >= keywords.keys():  # to bind takes longer than many a solve
-                try:
-                    bound = signature.bind(*arguments, **keywords)
-                except TypeError as error:
-                    raise TypeError(f"{function.__name__}(): {error}") from None
-                arguments, keywords = bound.args, bound.kwargs
+                found = bound(signature, function.__name__, *arguments, **keywords)
+                arguments, keywords = found.args, found.kwargs
             options = {name: known[name].checked(one) if name not in WIDER else one for name, one in keywords.items()}
             return function(*arguments, **{**defaults, **options})
 

@@ -9,12 +9,13 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
 from screenpath.catalogue.elastic import LEFT_OUT
 from screenpath.catalogue.kernel_models import PARAMETERS
-from screenpath.catalogue.option import GROUPS, Option, lists_of, usual
+from screenpath.catalogue.option import GROUPS, LISTS, RENAMED, Option, elsewhere, lists_of, usual
 from screenpath.catalogue.options import PAIR_GRID
 from screenpath.catalogue.spec import Spec
 from screenpath.errors import UsageError
@@ -47,6 +48,19 @@ def typed(keyword: Option) -> str:
 def parameters(keywords: Iterable[Option], kind=inspect.Parameter.KEYWORD_ONLY) -> list[inspect.Parameter]:
     """Return keywords as the parameters of a signature."""
     return [inspect.Parameter(one.name, kind, default=one.default, annotation=typed(one)) for one in keywords]
+
+
+def bound(signature: inspect.Signature, function: str, *arguments, **keywords) -> inspect.BoundArguments:
+    """Bind the arguments of a function; a TypeError has its name, and the keyword that an unknown one may mean."""
+    try:
+        return signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        known = {name: one for one in signature.parameters for name in (one, *LISTS.get(one, ()))}
+        known |= {old: new for old, new in RENAMED.items() if new in known}
+        strange = next((name for name in keywords if str(error).endswith(f"unexpected keyword argument '{name}'")), "")
+        near = [strange] if strange in known else elsewhere(strange, known) or get_close_matches(strange, known, 1)
+        said = f"; did you mean '{known[near[0]]}'?" if near else ""
+        raise TypeError(f"{function}(): {error}{said}") from None
 
 
 def entry(keyword: Option) -> str:

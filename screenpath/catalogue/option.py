@@ -29,7 +29,8 @@ RENAMED = {"weights": "sample_weight"}  # scikit-learn's name for a keyword that
 LISTS = {"grid": ("c_list", "lambda_list"), "betas": ("beta",), "alphas": ("alpha",)}  # options of lists of values
 # Names that scikit-learn, pandas and LIBSVM have for an option; the first of several that a command has is meant.
 ELSEWHERE = {
-    "cv": "folds", "v": "folds", "n_jobs": "jobs", "scoring": "score", "C": "c", "Cs": "c_list", "g": "gamma",
+    "cv": "folds", "v": "folds", "n_jobs": "jobs threads", "scoring": "score", "C": "c step c_list", "c": "step c_list",
+    "Cs": "c_list", "g": "gamma", "fit_intercept": "intercept",
     "e": "tol", "max_iter": "max_epochs", "random_state": "seed", "y": "target", "label": "target", "labels": "target",
     "impute": "missing", "na_values": "na", "sep": "delimiter", "index_col": "id", "usecols": "columns",
     "proba": "calibrate decision", "probability": "calibrate decision", "decision_function": "decision",

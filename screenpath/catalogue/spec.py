@@ -100,8 +100,7 @@ class Spec:
     # targets of other data. ``label_map`` is None if there are no labels
     targets: Callable
     build: Callable  # ``build(rows, targets, weights, options) -> model``; ``weights``, shape (n,), or None
-    # ``grid(model, options) -> sequence`` of parameters in the order of the walk; None for a model of None, where the
-    grid: Callable  # options do not tell it alone
+    grid: Callable  # ``grid(model, options)``: parameters in the order of the walk; of no model, None where it decides
     score: str  # of ``--test`` and of comparisons of models, by its name in ``scores.SCORES``
     liblinear: str  # LIBLINEAR's name for the loss and the penalty, or the nearest one
     # ``further(options, grid, count) -> ndarray``, that many values after the end of a grid, as it is spaced; None if

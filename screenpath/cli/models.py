@@ -39,7 +39,8 @@ def option_of_others(flag: str, context: click.Context) -> str | None:
     from screenpath.engine.options import cv_spec
 
     name, command, option = context.info_name, context.command_path, flag.lstrip("-").replace("-", "_")
-    if near := elsewhere(option, {one.name for one in context.command.params}):
+    known = {one.name for one in context.command.params}
+    if near := [option] if option in known else elsewhere(option, known):  # -c, --one_hot
         return f"No such option '{flag}'. Did you mean '--{near[0].replace('_', '-')}'?"
     if name == "predict" and option in _names(SPECS["svm"]):
         return f"{flag} is an option of the run, which keeps it: predict reads and prepares data as the run did"

@@ -23,8 +23,7 @@ def ways(spec, options: dict, **more) -> tuple[Any, Any]:
 
 
 def asked_grid(spec, options: dict):
-    """Return the grid that options alone tell, or None; refuse values that no data could mend, before these are read.
-    """
+    """Return the grid if options alone tell it, else None; refuse values that no data could mend."""
     class_weights(options.get("class_weight"), None, lambda name, *_: name)
     several = options.get("gammas")
     for gamma in several.split(",") if several else [options["gamma"]] if spec.rows is not None else ():

@@ -140,9 +140,7 @@ def coded(options: dict, names) -> dict:
 
 
 def class_weights(given, names=None, number=label_number):
-    """Return the values of ``class_weight`` as :func:`row_weights` takes them; ``names`` as of :func:`coded`, which
-    ``number`` turns labels into.
-    """
+    """Return ``class_weight`` as :func:`row_weights` takes it; ``number`` makes numbers of labels, by ``names``."""
     if not given:
         return None
     if tuple(given) == ("balanced",):

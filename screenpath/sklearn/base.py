@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from screenpath.catalogue.keywords import as_options, documented, keywords_of, parameters
+from screenpath.catalogue.keywords import as_options, bound, documented, keywords_of, parameters
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import CLASS_WEIGHT, ONE_HOT
 from screenpath.catalogue.scores import votes
@@ -54,13 +54,10 @@ def estimator(model: str):
         signature = inspect.Signature([me, *places, *parameters(further)])
 
         def __init__(self, *arguments, **given):
-            try:
-                bound = signature.bind(self, *arguments, **given)
-            except TypeError as error:
-                raise TypeError(f"{cls.__name__}(): {error}") from None
-            bound.apply_defaults()
-            for name in list(bound.arguments)[1:]:
-                setattr(self, name, bound.arguments[name])
+            found = bound(signature, cls.__name__, self, *arguments, **given)
+            found.apply_defaults()
+            for name in list(found.arguments)[1:]:
+                setattr(self, name, found.arguments[name])
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect` looks for it
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"

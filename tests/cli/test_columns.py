@@ -210,7 +210,7 @@ def test_few_rows_of_different_texts_are_not_encoded(call):
 
 @pytest.mark.parametrize(
     ("header", "said", "typed"),
-    [(",a,b,y", "column 1 has no name\n  give it a name; if it only numbers the rows", ""),
+    [(",a,b,y", "column 1 has no name\n  give it a name; row numbers are left out by", ""),
      ("a,b,,y", "column 3 has no name", ""), ("a,b,a,y", "columns 1 and 3 have the name 'a'", "a")],
 )  # fmt: skip
 def test_columns_without_a_name_of_their_own_can_be_left_out(call, header, said, typed):

@@ -59,6 +59,9 @@ def test_every_page_fits_a_screen(call, names):
 
 @pytest.mark.parametrize(("words", "said"), [
     ("svm --label y", "Did you mean '--target'?"), ("svm -C 1", "Did you mean '--c'?"),
+    ("svm d -c 1", "No such option '-c'. Did you mean '--c'?"), ("svm --one_hot a", "Did you mean '--one-hot'?"),
+    ("predict r d --c 1", "Did you mean '--step'?"), ("export r -C 1", "Did you mean '--step'?"),
+    ("cv svm --c 1", "Did you mean '--c-list'?"), ("sparse-svm --c 1", "sparse-svm has --beta or --betas"),
     ("cv svm --cv 3", "Did you mean '--folds'?"), ("svm --cv 3", "--folds is an option of screenpath cv svm, not of"),
     ("cv svm --probability", "Did you mean '--calibrate'?"), ("predict --proba", "Did you mean '--decision'?"),
     ("svm --random-state 1", "Did you mean '--seed'?"), ("l1svm --epsilon 1", "--epsilon is an option of svr and"),
@@ -77,7 +80,7 @@ def test_every_command_has_a_page_of_all_options(call, names):
 
 def test_every_name_of_another_program_is_one_of_ours():
     ours = {one.name for spec in SPECS.values() for of in (spec, cv_spec(spec)) for one in of.path_options}
-    assert {one for names in ELSEWHERE.values() for one in names.split()} <= ours | {"decision"}
+    assert {one for names in ELSEWHERE.values() for one in names.split()} <= ours | {"decision", "step"}
 
 
 def test_the_manual_has_a_page_for_each_command_with_all_options(tmp_path):

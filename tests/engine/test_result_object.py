@@ -84,6 +84,12 @@ def test_keywords_are_known_and_scalars_are_no_grids():
     assert "class_weight" not in inspect.signature(lad_path).parameters
     with pytest.raises(TypeError, match=r"svm_path\(\): got an unexpected keyword argument 'gird'"):
         svm_path(X, SIGNS, gird=5)
+    for strange, meant in (("gird", "grid"), ("C", "grid"), ("Cs", "grid"), ("c_list", "grid"), ("n_jobs", "threads"),
+                           ("weights", "sample_weight"), ("fit_intercept", "intercept")):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"svm_path\(\): .*'{strange}'; did you mean '{meant}'\?$"):
+            svm_path(X, SIGNS, **{strange: 1})
+    with pytest.raises(TypeError, match=r"missing a required argument: 'y'$"):
+        svm_path(X, C=1)
     for grid in (1.0, True, "0.1"):
         with pytest.raises(UsageError, match="is no number of grid points"):
             svm_path(X, SIGNS, grid=grid)

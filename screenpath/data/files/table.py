@@ -93,7 +93,8 @@ def form_of(
     A single text names one column. The target is by default the column named target, label, class or y, unless the
     table is not ``labelled``; features are what :func:`screenpath.data.files.columns.features` returns.
     """
-    check_columns(table, selected(table.columns, as_texts(drop), "drop", table.name), (target, *TARGETS))
+    dropped = selected(table.columns, as_texts(drop), "drop", table.name)
+    check_columns(table, dropped, {*table.columns} - {target, *TARGETS})
     asked = [text for text in as_texts(one_hot) if text != "auto" or text in table.columns]
     encoded = selected(table.columns, asked, "one_hot", table.name)
     hot = tuple(name for name in table.columns if name in encoded)
@@ -162,23 +163,18 @@ def form_by_place(table: TableFile, width: int, target: str | None = None) -> Fo
     return form_of(table, target)
 
 
-def check_columns(table: TableFile, unused: Container[str] = (), needed: Container | None = None) -> None:
-    """Refuse columns without a name, or with that of another, but ``unused`` ones. The hint is `drop`, except for those
-    that are ``needed``, by default all.
-    """
+def check_columns(table: TableFile, unused: Container[str] = (), choosable: Container[str] = ()) -> None:
+    """Refuse columns, but ``unused`` ones, without a name of their own; a hint is `drop` for those it can leave out."""
     places: dict[str, list[str]] = {}
     for k, name in enumerate(table.columns, 1):
         places.setdefault(name, []).append(str(k))
     for name, found in places.items():
-        drop = needed is not None and name not in needed
-        if name in unused:
+        if name in unused or name and len(found) == 1:
             continue
-        if not name:
-            hint = "give it a name" + "; if it only numbers the rows, leave it out: `drop=''`" * drop
-            raise DataError(f"{table.name}: column {found[0]} has no name", hint)
-        if found[1:]:
-            hint = "rename one of them" + f", or leave out all of this name: `drop={name}`" * drop
-            raise DataError(f"{table.name}: columns {' and '.join(found)} have the name '{name}'", hint)
+        what = f"columns {' and '.join(found)} have the name '{name}'" if name else f"column {found[0]} has no name"
+        hint = "rename one of them" if name else "give it a name"
+        way = f", or leave out all of this name: `drop={name}`" if name else "; row numbers are left out by `drop=''`"
+        raise DataError(f"{table.name}: {what}", hint + way * (name in choosable))
 
 
 class Vocabulary:
