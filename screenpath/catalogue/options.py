@@ -470,3 +470,10 @@ TUNING = grouped(
         help="The values that LIBSVM's grid.py tries: C = 2^-5, 2^-3 ... 2^15, gamma = 2^-15, 2^-13 ... 2^3.",
     ),
 )  # fmt: skip
+EPSILONS = grouped(
+    "cross-validation",
+    Option(
+        "epsilons", None, "numbers", changes=True,
+        help="Behind a kernel: cross-validate these values of epsilon, with every gamma, and choose the best of all.",
+    ),
+)  # fmt: skip

@@ -244,23 +244,26 @@ def tune_lines(record: dict) -> list[tuple[str, str]]:
     found, score = record["tuned"], record["score"].replace("_", "-")
     every = found["gammas"]
     dropped = sum(one["dropped"] for one in every)
-    others = [one for one in every if not one["dropped"] and one["gamma"] != found["gamma"]]
-    said = f"{found['gamma']:.6g}, the best of {len(every)} values"
-    said += f"; {dropped} dropped by proof before all folds" if dropped else ""
-    told = [("gamma", said)]
+    names = [name for name in ("gamma", "epsilon") if name in found]
+    values = len({one["gamma"] for one in every})
+    others = [one for one in every if not one["dropped"] and any(one[name] != found[name] for name in names)]
+    told = [("gamma", f"{found['gamma']:.6g}, the best of {values} values")] if values > 1 or not names[1:] else []
+    if names[1:]:
+        told.append(("epsilon", f"{found['epsilon']:.6g}, the best of {len(every) // values} values with each gamma"))
+    told[-1] = told[-1][0], told[-1][1] + (f"; {dropped} dropped by proof before all folds" if dropped else "")
     if others:
         second = (max if record["higher_is_better"] else min)(others, key=lambda one: one["mean"])
-        at = f"gamma = {second['gamma']:.6g}, C = {second['C']:.6g}"
-        told.append(("next best gamma", f"{at}: {score} {second['mean']:.6g}"))
+        at = ", ".join(f"{name} = {second[name]:.6g}" for name in (*names, "C"))
+        told.append(("next best" if names[1:] else "next best gamma", f"{at}: {score} {second['mean']:.6g}"))
     if "difference" in found:
         most = f"at most {found['difference']:.6g} better"
         told.append(("other pairs", f"{most}, at every gamma tried with every C of the range"))
-    if len(every) > 1 and found["gamma"] in (every[0]["gamma"], every[-1]["gamma"]):
+    if values > 1 and found["gamma"] in (every[0]["gamma"], every[-1]["gamma"]):
         end = "smallest" if found["gamma"] == every[0]["gamma"] else "largest"
         told.append(("warning", f"the {end} gamma tried is the best: values beyond may be better (`gammas=LIST`)"))
     unmet = sum(not one["certified"] for one in every)
     if unmet:
-        told.append(("warning", f"{unmet} of {len(every)} gammas have steps of folds that are not certified"))
+        told.append(("warning", f"{unmet} of {len(every)} values tried have steps of folds that are not certified"))
     return told
 
 

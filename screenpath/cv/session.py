@@ -173,7 +173,7 @@ class CvSession(Session):
             **super().identity(), "folds": self.count, "repeats": len({split.repeat for split in self.drawn}),
             "folds_sha256": drawing.digest_of(self.drawn),
             "score": ",".join(score.name for score in (self.score, *self.further)), **{name: o[name] for name in MORE},
-            **({"calibrate": True} if o["calibrate"] else {}),
+            **({"calibrate": True} if o["calibrate"] else {}), **({} if o["epsilons"] is None else {"epsilon": None}),
         }  # fmt: skip
 
     # -- the folds --
@@ -299,9 +299,10 @@ class CvSession(Session):
         self.rounds += 1
         return folder
 
-    def take_gamma(self, gamma: float) -> None:
-        """Let the path on all data be that of the kernel with this gamma."""
-        rows = self.data.rows.with_gamma(gamma)
+    def take_tuned(self, named: dict[str, float]) -> None:
+        """Let the path on all data be that of the kernel with this gamma, and of an epsilon that was chosen."""
+        rows = self.data.rows.with_gamma(named["gamma"])
+        self.options |= {name: value for name, value in named.items() if name == "epsilon"}
         data = replace(self.data, rows=rows, targets=self.samples.targets)
         how = self.path.screening, self.path.solver
         self.path = Path.of(self.spec, self.options, data, self.path.grid, how, self.limits())

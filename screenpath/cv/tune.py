@@ -1,8 +1,9 @@
 """Several values of a kernel's gamma: which of them need all folds, and the best pair of gamma and C.
 
-A gamma is dropped as soon as the folds walked so far prove that it cannot have the best mean score, whatever the other
-folds say: no score is better than perfect. Without ``certify`` this is proven for every C of the grid, with it for
-every C between its ends, by the bounds of :mod:`screenpath.cv.certify`.
+With several values of epsilon, each of them with every gamma is tried alike. A gamma is dropped as soon as the folds
+walked so far prove that it cannot have the best mean score, whatever the other folds say: no score is better than
+perfect. Without ``certify`` this is proven for every C of the grid, with it for every C between its ends, by the bounds
+of :mod:`screenpath.cv.certify`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from screenpath.walk.step import CERTIFIED
 
 LOW, HIGH = 0.01, 10.0  # ends of a number of values, over the gamma that suits the spread of the data
 MOST = 1000
-COLUMNS = ("gamma", "C", "mean", "se", "n_folds", "best")
+COLUMNS = ("C", "mean", "se", "n_folds", "best")  # after the values
 
 
 def values_of(text: str, d: int, X) -> list[float]:
@@ -46,15 +47,21 @@ def nearest_first(gammas: Sequence[float], scale: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Tried:
-    """What folds say about one gamma."""
+    """What folds say about one gamma, and one epsilon where several are tried."""
 
     gamma: float
+    epsilon: float | None
     scores: np.ndarray  # shape (folds walked, steps)
     folds: int  # in all
     higher: bool  # whether a higher score is better
     certified: bool  # whether every step of these folds is
     least: float | None = None  # with ``certify``: the exact solution has no smaller error, at any C of the range
     dropped: bool = False  # whether these folds prove that another gamma is better
+
+    @property
+    def named(self) -> dict[str, float]:
+        """Return its values by name."""
+        return {"gamma": self.gamma, **({} if self.epsilon is None else {"epsilon": self.epsilon})}
 
     @property
     def loss(self) -> np.ndarray:
@@ -67,10 +74,11 @@ class Tried:
         return float(loss.min()), int(np.flatnonzero(loss <= loss.min() + ROUNDING)[0])
 
 
-def tried(gamma: float, paths: list, folds: int, higher: bool, certify: bool, known: float) -> Tried:
-    """Return what the paths of the first folds say about a gamma; ``known`` is the mean loss of the best so far."""
+def tried(named: dict, paths: list, folds: int, higher: bool, certify: bool, known: float) -> Tried:
+    """Return what the paths of the first folds say about values; ``known`` is the mean loss of the best so far."""
     scores = np.array([[row["score"] for row in path.rows] for path in paths])
-    found = Tried(gamma, scores, folds, higher, all(row["status"] == CERTIFIED for path in paths for row in path.rows))
+    certified = all(row["status"] == CERTIFIED for path in paths for row in path.rows)
+    found = Tried(named["gamma"], named.get("epsilon"), scores, folds, higher, certified)
     worse = found.best()[0] > known + ROUNDING
     if certify and (worse or len(paths) == folds):
         bounds = ErrorBounds([path.held_out for path in paths])
@@ -85,12 +93,13 @@ def walk(session) -> list:
     Where the time is up first, the folds so far are returned without rows: there is nothing to choose from.
     """
     task, every, best, kept = session.task, [], None, None
-    total = len(session.gammas) * len(session.splits)
-    with session.console.busy(f"cv {session.spec.name}", unit="folds", total=total):
-        for gamma in session.gammas:
-            options = {**task.options, "gamma": gamma, "largest_gamma": max(session.gammas)}
-            session.task = replace(task, options=options, run=f"{task.run} {gamma!r}")
-            found, folds = _walk_one(session, gamma, math.inf if best is None else best.best()[0])
+    epsilons = [{} if value is None else {"epsilon": value} for value in session.options["epsilons"] or [None]]
+    values = [{"gamma": gamma, **more} for gamma in session.gammas for more in epsilons]
+    with session.console.busy(f"cv {session.spec.name}", unit="folds", total=len(values) * len(session.splits)):
+        for named in values:
+            options = {**task.options, **named, "largest_gamma": max(session.gammas)}
+            session.task = replace(task, options=options, run=" ".join([task.run, *map(repr, named.values())]))
+            found, folds = _walk_one(session, named, math.inf if best is None else best.best()[0])
             if found is None:
                 return [replace(fold, rows=[]) for fold in folds]
             every.append(found)
@@ -100,25 +109,26 @@ def walk(session) -> list:
     (session.task, folds), session.tried = kept, (every, best)
     session.tuned = record(every, session.grid, best)
     session.sink.write_output("gammas.csv", table(every, session.grid, best))
-    session.take_gamma(best.gamma)
+    session.take_tuned(best.named)
     return folds
 
 
-def _walk_one(session, gamma: float, known: float) -> tuple[Tried | None, list]:
-    """Walk as many folds as it takes to know whether the gamma of the session's task may beat the ``known`` mean loss.
+def _walk_one(session, named: dict, known: float) -> tuple[Tried | None, list]:
+    """Walk as many folds as it takes to know whether the values of the session's task may beat the ``known`` mean loss.
 
     Return what they say, None where the time was up, and their paths.
     """
     o, splits, grid = session.options, session.splits, session.grid
     folder, folds, found = session.next_round(), [], None
+    words = "".join(f", {name} = {value:.3g}" for name, value in named.items())
     batch = len(splits) if o["scheduler"] else o["jobs"]
     for start in range(0, len(splits), batch):
         part = splits[start : start + batch]
-        folds += session.walk_folds(grid, o["tol"], folder, f", gamma = {gamma:.3g}", splits=part)
+        folds += session.walk_folds(grid, o["tol"], folder, words, splits=part)
         if not all(len(fold.rows) == len(grid) for fold in folds):
             return None, folds
         for count in range(start + 1, len(folds) + 1):  # as few as prove it, with any number of jobs
-            found = tried(gamma, folds[:count], len(splits), session.score.higher, o["certify"], known)
+            found = tried(named, folds[:count], len(splits), session.score.higher, o["certify"], known)
             if found.dropped:
                 return found, folds
     return found, folds
@@ -126,9 +136,13 @@ def _walk_one(session, gamma: float, known: float) -> tuple[Tried | None, list]:
 
 def chosen(every: Sequence[Tried]) -> Tried:
     """Return the gamma with the best mean score; of equal ones the smallest."""
-    whole = [one for one in every if not one.dropped]
+    whole = [one for one in in_order(every) if not one.dropped]
     least = min(one.best()[0] for one in whole)
-    return min((one for one in whole if one.best()[0] <= least + ROUNDING), key=lambda one: one.gamma)
+    return next(one for one in whole if one.best()[0] <= least + ROUNDING)
+
+
+def in_order(every: Sequence[Tried]) -> list[Tried]:
+    return sorted(every, key=lambda one: tuple(one.named.values()))
 
 
 def optimism_of(every: Sequence[Tried], best: Tried) -> float | None:
@@ -140,12 +154,12 @@ def optimism_of(every: Sequence[Tried], best: Tried) -> float | None:
 def table(every: Sequence[Tried], grid: Sequence[float], best: Tried) -> str:
     """Return gammas.csv: mean and standard error of every pair, over the folds that were walked."""
     rows = []
-    for one in sorted(every, key=lambda one: one.gamma):
+    for one in in_order(every):
         mean, se = averaged(one.scores)
         for step, C in enumerate(grid):
             mark = int(one is best and step == one.best()[1])
-            rows.append((one.gamma, float(C), float(mean[step]), float(se[step]), len(one.scores), mark))
-    return csv_text(COLUMNS, rows)
+            rows.append((*one.named.values(), float(C), float(mean[step]), float(se[step]), len(one.scores), mark))
+    return csv_text((*best.named, *COLUMNS), rows)
 
 
 def record(every: Sequence[Tried], grid: Sequence[float], best: Tried) -> dict:
@@ -153,15 +167,15 @@ def record(every: Sequence[Tried], grid: Sequence[float], best: Tried) -> dict:
     ``certify``, is by how much any gamma, with any C of the range, could be better than the chosen pair.
     """
     found = []
-    for one in sorted(every, key=lambda one: one.gamma):
-        entry = {"gamma": one.gamma, "folds": len(one.scores), "dropped": one.dropped, "certified": one.certified}
+    for one in in_order(every):
+        entry = {**one.named, "folds": len(one.scores), "dropped": one.dropped, "certified": one.certified}
         loss, step = one.best()
         if not one.dropped:
             entry |= {"C": float(grid[step]), "mean": 1.0 - loss if one.higher else loss}
         found.append(entry | ({} if one.least is None else {"lower_bound": one.least}))
     bounds = [one.least for one in every if one.least is not None]
     difference = {"difference": max(best.best()[0] - min(bounds), 0.0)} if bounds else {}
-    return {"gamma": best.gamma, "pairs": len(found) * len(grid), "gammas": found, **difference}
+    return {**best.named, "pairs": len(found) * len(grid), "gammas": found, **difference}
 
 
 def refined(found: dict, bounds: ErrorBounds, added: int) -> dict:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from screenpath.catalogue.kernel_models import PARAMETERS
+from screenpath.catalogue.kernel_models import DEFAULTS, PARAMETERS
 from screenpath.catalogue.option import RENAMED, part_numbers
-from screenpath.catalogue.options import C_GRID, CERTIFY, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
+from screenpath.catalogue.options import C_GRID, CERTIFY, EPSILONS, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins, refuse_unaudited
@@ -29,6 +29,7 @@ WHOLE = {
     "predictions": "the step whose predictions are written is chosen by all folds at once",
     "threshold": "the threshold is chosen by the rows of all folds",
     "calibrate": "the probabilities are fitted to the rows of all folds",
+    "epsilons": "epsilon is chosen by all folds at once",
     "gammas": "gamma is chosen by all folds at once",
 }
 
@@ -131,10 +132,10 @@ UNPROVEN = ("kernel", "until_turn")  # of folds no certificate is checked
 # Of drawn folds, where each row is left out in its turn.
 DRAWN = (
     "repeats", "stratify", "group_column", "until_turn", "certify", "certify_to", "certificate", "part", "gammas",
-    "scheduler",
+    "epsilons", "scheduler",
 )  # fmt: skip
 WITHOUT_MORE = {"certify": False, "certify_to": None, "certify_points": 0, "until_turn": False, "turn_points": 0,
-                "gammas": None, "libsvm_grid": False}  # fmt: skip
+                "gammas": None, "libsvm_grid": False, "epsilons": None}  # fmt: skip
 
 # Options that bound the points to be added: the option that they serve, and their default.
 SERVED = {"certify_points": "certify_to", "turn_points": "until_turn"}
@@ -144,6 +145,7 @@ BUDGETS = {one.name: (SERVED[one.name], one.usual) for one in (*CERTIFY, *UNTIL_
 def cv_spec(spec: Spec) -> Spec:
     added = (*FOLDS, *(UNTIL_TURN if spec.further else ()), *(CERTIFY if spec.name == "svm" else ()))
     added += TUNING if KERNEL[0] in spec.options else ()
+    added += EPSILONS if spec.name == "svr" else ()
     left_out = {*WITHOUT, *LEVELS, *(one.name for one in added)}
     options = tuple(one for one in spec.options if one.name not in left_out)
     return replace(spec, options=(*options, *added))
@@ -181,6 +183,8 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
         check_open_end(options)
     if options["libsvm_grid"]:
         options |= _libsvm_grid(options)
+    if options["epsilons"] is not None:
+        options["gammas"] = _gammas_of_epsilons(options)
     if options["gammas"] is not None:
         _check_gammas(options)
     return spec.resolved(spec, options), options
@@ -192,6 +196,18 @@ def _libsvm_grid(options: dict) -> dict:
             raise UsageError(f"`libsvm_grid` and `{name}` both choose the values to try", "use one of the two")
     found = {"c_list": [2.0**k for k in range(-5, 16, 2)], "gammas": ",".join(repr(2.0**k) for k in range(-15, 4, 2))}
     return {**found, "kernel": options["kernel"] or "rbf"}
+
+
+def _gammas_of_epsilons(options: dict) -> str:
+    """Return the values of gamma that several of epsilon are tried with: one if none are asked for."""
+    values = options["epsilons"]
+    if len(set(values)) < len(values) or not min(values) > 0.0:
+        raise UsageError("`epsilons` needs different positive numbers", "for example `epsilons=0.01,0.1,1`")
+    if options["gammas"] is None and "gamma" not in PARAMETERS.get(options["kernel"], ()):
+        raise UsageError("`epsilons` is for a kernel with a gamma", "add `kernel=rbf`")
+    found = options["gammas"] or str(options["gamma"] or DEFAULTS["gamma"])
+    options["gamma"] = options["gamma"] if options["gammas"] else None
+    return found
 
 
 def _check_gammas(options: dict) -> None:

@@ -181,7 +181,10 @@ def read_gammas(run) -> tuple[Grid, list[float]]:
     """Return the mean scores of gammas.csv over gamma, falling, and C (nan: gamma dropped), and the values of C."""
     score = read_cv(run).record["score"]
     with _reading(run.path / "gammas.csv") as file:
-        rows = [_floats(row, ("gamma", "C", "mean", "n_folds")) for row in _rows(file)]
+        every = list(_rows(file))
+        chosen = next((row.get("epsilon") for row in every if row.get("best") == "1"), None)
+        every = [row for row in every if row.get("epsilon") == chosen]  # of several, those with the best epsilon
+        rows = [_floats(row, ("gamma", "C", "mean", "n_folds")) for row in every]
         gammas, C = sorted({row["gamma"] for row in rows}, reverse=True), sorted({row["C"] for row in rows})
         means = np.full((len(gammas), len(C)), np.nan)
         for row in rows:
@@ -233,7 +236,7 @@ def _check_cv(record, run, n_steps: int) -> None:
         "tuned": kinds.has({"gamma": kinds.is_number, "pairs": kinds.is_number, "gammas": kinds.list_of(
             lambda one: kinds.has(TRIED)(one) and (one["dropped"] or kinds.has(CHOSEN)(one))
         )}),
-        "tuned.difference": kinds.is_number,
+        "tuned.difference": kinds.is_number, "tuned.epsilon": kinds.is_number,
     }  # fmt: skip
     for name in ("best", "one_se"):
         needed |= {f"{name}.step": kinds.is_whole(0, n_steps - 1), f"{name}.mean": kinds.is_number}

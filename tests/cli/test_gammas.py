@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from screenpath.cv import run as folds
 from screenpath.cv import tune
 from screenpath.cv.saved import FoldPath
-from tests.cli.conftest import clouds, read_csv, without_times
+from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 from tests.cli.test_cv import GRID, record
 from tests.schemas import faults
 
@@ -53,6 +54,43 @@ def test_a_list_of_gammas_is_the_cross_validation_of_each(call, data, tmp_path):
     assert ("4 values of gamma (grey: dropped)" in (tmp_path / "g.svg").read_text()) is bool(dropped)
 
 
+def test_several_epsilons_are_the_cross_validation_of_each(call, tmp_path):
+    """With one gamma or several, every epsilon has the mean of a run of its own; the run left is that of the best."""
+    X, _ = clouds(n=80)
+    (tmp_path / "real").write_text(libsvm_text(X, np.sin(X[:, 0]) + X[:, 1] ** 2))
+    words = ("cv", "svr", "real", *GRID, "--kernel", "rbf", "--folds", 3, "--tol", 1e-6, "-q")
+    assert call(*words, "--epsilons", "0.5,0.02", "--gammas", "0.05,0.6", "-o", "run").code == 0
+    rows, said = read_csv(tmp_path / "run/gammas.csv"), record(tmp_path / "run")["tuned"]
+    least = {}
+    for gamma in ("0.05", "0.6"):
+        for epsilon in ("0.5", "0.02"):
+            assert call(*words, "--gamma", gamma, "--epsilon", epsilon, "-o", "one", "--force").code == 0
+            alone = [float(row["mean"]) for row in read_csv(tmp_path / "one/cv.csv")]
+            mine = [row for row in rows if (row["gamma"], row["epsilon"]) == (gamma, epsilon)]
+            assert len(mine) == len(alone)
+            if mine[0]["n_folds"] == "3":
+                assert [float(row["mean"]) for row in mine] == pytest.approx(alone, rel=1e-6)
+            least[float(gamma), float(epsilon)] = min(alone)
+    assert min(least, key=least.get) == (said["gamma"], said["epsilon"]) and said["pairs"] == len(rows)
+    assert json.loads((tmp_path / "run/run.json").read_text())["options"]["epsilon"] == said["epsilon"]
+    for more in ((), ("--resume",)):
+        found = call(*words[:-1], "--epsilons", "0.5,0.02", "--gamma", "0.6", "-o", "two", *more)
+        assert found.code == 0
+    assert "nothing to do" in found.out + found.err
+    assert call("plot", "run", "--kind", "gammas", "-o", "g.svg").code == 0
+    assert call("predict", "run", "real", "--training", "real", "-o", "p.csv").code == 0
+
+
+@pytest.mark.parametrize(("options", "why"), [
+    (("--epsilons", "0.1"), "add --kernel rbf"), (("--epsilons", "0,1", "--kernel", "rbf"), "different positive"),
+    (("--epsilons", "0.1", "--kernel", "rbf", "--folds", "loo"), "is of drawn folds"),
+    (("--epsilons", "0.1", "--kernel", "rbf", "--part", "1/2"), "epsilon is chosen by all folds"),
+])  # fmt: skip
+def test_epsilons_that_cannot_be_tried(call, data, options, why):
+    found = call("cv", "svr", data, *options)
+    assert found.code == 2 and why in found.err
+
+
 def test_a_number_of_gammas_lies_around_the_scale(call, data, tmp_path):
     found = call("cv", "svm", data, *GRID, "--kernel", "rbf", "--gammas", 3, "--folds", 3, "--tol", 1e-3, "-o", "run")
     assert found.code == 0 and "gammas" not in found.out
@@ -87,12 +125,12 @@ def test_a_proof_by_some_folds_takes_the_others_as_perfect():
     def paths(*scores):
         return [FoldPath(None, [{"score": one, "status": "certified"} for one in fold]) for fold in scores]
 
-    assert not tune.tried(1.0, paths([0.6, 0.5]), 4, True, False, 0.1).dropped  # the bound is 0.1 itself
-    assert tune.tried(1.0, paths([0.59, 0.5]), 4, True, False, 0.1).dropped
-    assert not tune.tried(1.0, paths([0.59, 0.5], [1.0, 0.999]), 4, True, False, 0.1025).dropped
-    assert tune.tried(1.0, paths([3.0], [2.0]), 4, False, False, 1.0).dropped  # losses: 5/4 at least
-    assert not tune.tried(1.0, paths([3.0], [0.9]), 4, False, False, 1.0).dropped
-    assert not tune.tried(1.0, paths([0.0]), 1, True, False, 0.1).dropped  # all folds: nothing is left to save
+    assert not tune.tried({"gamma": 1.0}, paths([0.6, 0.5]), 4, True, False, 0.1).dropped  # the bound is 0.1 itself
+    assert tune.tried({"gamma": 1.0}, paths([0.59, 0.5]), 4, True, False, 0.1).dropped
+    assert not tune.tried({"gamma": 1.0}, paths([0.59, 0.5], [1.0, 0.999]), 4, True, False, 0.1025).dropped
+    assert tune.tried({"gamma": 1.0}, paths([3.0], [2.0]), 4, False, False, 1.0).dropped  # losses: 5/4 at least
+    assert not tune.tried({"gamma": 1.0}, paths([3.0], [0.9]), 4, False, False, 1.0).dropped
+    assert not tune.tried({"gamma": 1.0}, paths([0.0]), 1, True, False, 0.1).dropped  # all folds: nothing to save
 
 
 @pytest.mark.parametrize(
