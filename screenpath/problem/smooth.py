@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.errors import UsageError
-from screenpath.numbers.rounding import OUTWARD, UNIT
+from screenpath.numbers.rounding import UNIT
 
-FEW = 16.0 * UNIT  # relative error of a share: a few operations on numbers above 0, and of `bend`
+SURE = 1.0 + 32.0 * UNIT  # factor of a bound: a share is formed in a few operations, and `bend` is rounded
 
 
 def bends(smoothing: float, weights: np.ndarray) -> np.ndarray:
@@ -47,5 +47,5 @@ def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, ...]:
     most = np.maximum(shares(t + e, theta, lo, hi, bend), shares(t - e, theta, lo, hi, bend))
     xi, plain = float(shares(away, 0.0, lo, hi, bend).sum()), float(shares(t, theta, lo, hi, bend).sum())
     bent, reach = 0.5 * float(theta @ own), np.abs(away) + e
-    unsure = float(np.minimum(reach / bend, np.maximum(np.abs(lo), np.abs(hi))) @ e) * (1.0 + FEW) * OUTWARD
-    return xi, float(theta @ c) - bent, plain, float(most.sum()) * (1.0 + FEW) * OUTWARD, bent, unsure
+    unsure = float(np.minimum(reach / bend, np.maximum(np.abs(lo), np.abs(hi))) @ e) * SURE
+    return xi, float(theta @ c) - bent, plain, float(most.sum()) * SURE, bent, unsure

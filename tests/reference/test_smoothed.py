@@ -134,6 +134,37 @@ def test_shares_are_bounded_wherever_the_forms_are(scale):
         assert abs(moved - loss) <= Fraction(unsure)
 
 
+def test_the_smoothing_of_a_row_is_divided_by_its_weight():
+    assert smooth.bends(2.0, np.array([1.0, 4.0, 0.0])).tolist() == [2.0, 0.5, 2.0]
+
+
+def test_a_row_alone_is_bounded_closely():
+    """Near a form at which its share is 0 rounding is all there is; the bounds are no larger than they must be."""
+    rng, missed = np.random.default_rng(6), 0
+    for _ in range(400):
+        hi, bend, theta = 10.0 ** rng.uniform(-2.0, 2.0, 3)
+        lo, theta = -hi * float(rng.choice([0.0, 0.2, 1.0])), float(rng.choice([min(theta, hi), hi, -0.2 * hi]))
+        lo = min(lo, theta)
+        c = 10.0 ** rng.uniform(-3.0, 3.0) * float(rng.choice([-1.0, 1.0]))
+        form = float(rng.choice([c - bend * theta * (1.0 + 2.0**-52 * rng.integers(-2, 3)), rng.normal() * c]))
+        error = float(rng.choice([0.0, 1e-3 * abs(c)]))
+        row = [Fraction(float(v)) for v in (c, form, lo, hi, theta, error, bend)]
+        given = [np.array([float(v)]) for v in (c, form, lo, hi, theta, error, bend)]
+        _, _, _, slack, _, unsure = smooth.sums(*given)
+        k, f, low, high, a, e, w = row
+        ends = [exact_share(k - f - part * e - w * a, a, low, high, w) for part in (-1, 1)]
+        assert max(ends) <= Fraction(float(slack))
+        assert float(slack) <= (1.0 + 1e-9) * float(max(ends)) + 1e-13 * hi * (abs(c) + abs(form) + bend * hi)
+        moves = [abs(exact_share(k - f - part * e, Fraction(0), low, high, w)
+                     - exact_share(k - f, Fraction(0), low, high, w)) for part in (-1, 1)]  # fmt: skip
+        assert max(moves) <= Fraction(float(unsure))
+        if lo == -hi:
+            assert float(unsure) <= 2.0 * float(max(moves)) + 1e-13 * hi * (abs(c) + abs(form) + bend * hi)
+        exact, t = exact_share(k - f - w * a, a, low, high, w), given[0] - given[1] - given[6] * given[4]
+        missed += exact > Fraction(float(smooth.shares(t, given[4], given[2], given[3], given[6])[0]))
+    assert missed  # a control: some shares are larger than they are computed
+
+
 def written(folder, model) -> None:
     rng = np.random.default_rng(2)
     X, s = rng.normal(size=(50, 3)), rng.integers(1, 4, 50)

@@ -51,6 +51,7 @@ MODEL, GEOMETRY = f"{PROOFS}model_terms.py", f"{PROOFS}geometry_terms.py"
 PENALISED, BALANCE = f"{PROOFS}penalised_terms.py", f"{PROOFS}balance_terms.py"
 CHECKERS = [f"{PROOFS}{name}.py" for name in ("free_checker", "sparse_checker", "l1_checker_bounds")]
 LEVERS = ["tests/kernels/test_lever.py", "tests/kernels/test_lever_terms.py"]
+SMOOTHED = "tests/reference/test_smoothed.py::test_"
 KERNEL, KERNEL_TERMS, VALUES = (f"{PROOFS}{name}.py" for name in ("kernel_rounding", "kernel_terms", "kernel_values"))
 NEAREST = {
     "screenpath/numbers/rounding.py": [TERMS],
@@ -78,6 +79,11 @@ NEAREST = {
     ],
     "screenpath/kernels/screen/conditioning.py": [f"{PROOFS}conditioning.py"],
     "screenpath/problem/kernel.py": [KERNEL_TERMS, KERNEL],
+    "screenpath/problem/smooth.py": [
+        f"{SMOOTHED}shares_are_bounded_wherever_the_forms_are",
+        f"{SMOOTHED}a_row_alone_is_bounded_closely",
+        f"{SMOOTHED}the_smoothing_of_a_row_is_divided_by_its_weight",
+    ],
     "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],
     "screenpath/kernels/rows/precise.py": [VALUES, KERNEL],
     "screenpath/problem/penalised_rounding.py": [PENALISED],
