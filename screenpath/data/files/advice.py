@@ -128,10 +128,10 @@ def columns_of(table: TableFile) -> list[Column]:
     found = {name: Column(name) for name in table.columns}
     for batch in table.batches(max(1, CELLS // len(found)), table.columns):
         plain = [name for name, column in found.items() if not (column.texts or column.missing)]
-        whole = batch.block(plain) if plain else None
+        whole, places = batch.block(plain) if plain else None, {name: j for j, name in enumerate(plain)}
         for name, column in found.items():
-            if whole is not None and name in plain:
-                column.add(whole[:, plain.index(name)], Counter(), 0)
+            if whole is not None and name in places:
+                column.add(whole[:, places[name]], Counter(), 0)
             elif batch.is_text(name):
                 texts = batch.texts(name)
                 counts = np.bincount(texts.codes[texts.codes >= 0], minlength=len(texts.values)).tolist()

@@ -104,6 +104,7 @@ class CsvFile:
         self._line = 0  # that has been read
         header = next(rows for _, rows in self._rows(self._text, 1) if rows[0])
         self.columns = tuple(cell.strip() for cell in header[0])
+        self.places = {name: k for k, name in enumerate(self.columns)}
 
     def _rows(self, lines: Iterable[str], count: int) -> Iterator[tuple[int, list[list[str]]]]:
         """Yield the line number before some rows, and their cells; an empty line is a row without cells."""
@@ -244,7 +245,7 @@ class LineBatch(CsvBatch):
     def block(self, names: Sequence[str]) -> np.ndarray | None:
         if not self.file.cells.usual:
             return None
-        places = [self.file.columns.index(name) for name in names]
+        places = [self.file.places[name] for name in names]
         try:
             found = np.loadtxt(self._text, delimiter=self.file.delimiter, usecols=places, comments=None, ndmin=2)
         except ValueError:
@@ -256,7 +257,7 @@ class LineBatch(CsvBatch):
         return super().numbers(name, truth, gaps) if found is None else (found[:, 0], [])
 
     def cells(self, name: str) -> tuple[str, ...]:
-        place, delimiter = self.file.columns.index(name), self.file.delimiter
+        place, delimiter = self.file.places[name], self.file.delimiter
         behind = len(self.file.columns) - place
         if place < behind:
             return tuple(line.split(delimiter, place + 1)[place] for line in self._text)

@@ -142,13 +142,14 @@ def form_like(table: TableFile, known: Form, target: str | None = None) -> tuple
         found = target or known.target
     else:  # arrays have no target column, and one that is called as usual is it
         found = usual[0] if known.target is None and len(usual) == 1 else None
-    missing = [name for name in known.columns if name not in table.columns]
+    there = {*table.columns}
+    missing = [name for name in known.columns if name not in there]
     if missing:
         what = f"{table.name} lacks columns of the training data: {listed(missing)}"
         raise DataError(what, f"it has {listed(table.columns)}")
-    used = (*known.columns, found, known.target, known.id, *known.cells.role_columns)
-    check_columns(table, {*table.columns} - {*used})
+    used = {*known.columns, found, known.target, known.id, *known.cells.role_columns}
     more = [name for name in table.columns if name not in used]
+    check_columns(table, {*more})
     notices = (f"columns that the model does not use are ignored: {listed(more)}",) if more else ()
     return replace(known, target=found, id=known.id if known.id in table.columns else None), notices
 
