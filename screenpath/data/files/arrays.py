@@ -288,7 +288,8 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
     except TypeError:
         what = f"a {type(X).__name__} cannot be read"
         raise DataError(what, "pass a DataFrame of pandas or polars, or a Table of pyarrow") from None
-    columns = table.columns if places is None else [table.columns[k] for k in places]
+    columns = table.columns  # made anew whenever asked for
+    columns = columns if places is None else [columns[k] for k in places]
     rows = np.empty((table.shape[0], len(columns)))
     for k, name in enumerate(columns):
         column = table[name]
