@@ -162,6 +162,12 @@ def test_numbers_without_names_are_told_how_to_get_them(call):
     assert found.code == 1 and found.err == "error: empty holds no samples\n  add a row for each sample\n"
 
 
+def test_columns_of_folds_and_groups_are_of_tables(call, data):
+    for option in ("--fold-column", "--group-column"):
+        found = call("cv", "svm", data, option, "site")
+        assert found.code == 2 and option in found.err and "is neither\n  leave it out" in found.err
+
+
 def test_blanks_between_cells_and_lines_above_the_names(call):
     rows = "".join(f"{k % 2} {k * k % 7}\n" for k in range(20))
     Path("t.txt").write_text(f"y a\n{rows}")

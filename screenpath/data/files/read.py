@@ -230,7 +230,8 @@ def refuse_columns(
             what = f"`{option}` names a column of CSV or Parquet, {name} is neither"
             raise UsageError(what, "leave it out; CSV needs a first line with the names of its columns")
     for option in cells.record():
-        raise UsageError(f"`{option}` is about cells of CSV or Parquet, {name} is neither", "leave it out")
+        what = "`group_column` or `fold_column`" if option == "group_column" else f"`{option}`"
+        raise UsageError(f"{what} is about cells of CSV or Parquet, {name} is neither", "leave it out")
 
 
 def refuse_indices(name: str, zero_based: bool, n_features: int | None) -> None:
