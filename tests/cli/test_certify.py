@@ -356,15 +356,11 @@ def test_errors_are_words(content, words, code, said, data, call, tmp_path):
 
 def test_labels_that_are_written_in_another_way(data, call, tmp_path):
     """The hint works when done: with the labels of the data in its line, the file is certified."""
-    head = "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class {}\nlabel {}\nnr_feature 3\nbias -1\nw\n"
-    words = ("certify", "svm", data, "--weights", "m", "--c", 1)
-    for classes, labels in (2, "7 8"), (3, "7 8 9"):
-        (tmp_path / "m").write_text(head.format(classes, labels) + 3 * f"{'1 2 3' if classes == 3 else '1'}\n")
-        done = call(*words)
-        assert done.code == 1 and f"m has the labels {', '.join(labels.split())}, the data 1, -1\n" in done.err
-        assert "write the labels alike: a file of LIBLINEAR or LIBSVM has its own in the line 'label'" in done.err
-        (tmp_path / "m").write_text((tmp_path / "m").read_text().replace("label 7 8", "label 1 -1"))
-        assert call(*words).code == 0
+    model = "solver_type L2R_L1LOSS_SVC_DUAL\nlabel {}\nnr_feature 3\nbias -1\nw\n{}\n{}\n{}\n"
+    for labels, weights, code in (("7 8", "1", 1), ("7 8 9", "1 2 3", 1), ("1 -1", "1", 0)):
+        (tmp_path / "m").write_text(model.format(labels, *[weights] * 3))
+        done, told = call("certify", "svm", data, "--weights", "m", "--c", 1), ", ".join(labels.split())
+        assert done.code == code and (f"m has the labels {told}, the data 1, -1\n  name the data" in done.err) == code
 
 
 def test_no_weights_are_told(data, call, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from screenpath.errors import DataError
 from screenpath.inputs import load
 
+READ = "the data are read"  # what is right gets there
 CASES = [
     ("svm --c-list 1,1", "appears twice in the list"), ("svm --cmin 10 --cmax 1", "swap --cmin and --cmax"),
     ("svm --cmin 1 --cmax 1", "give two ends apart"), ("svm --c 1 --grid 5", "--c is a single problem"),
@@ -23,30 +24,17 @@ CASES = [
     ("svm --test nofile", "nofile: no such file\n  check the path that --test has"),
     ("svm --weights nofile", "--weights"), ("l1svm --penalty-weights nofile", "--penalty-weights"),
     ("sparse-svm --signs nofile", "--signs"), ("sparse-svm --groups nofile", "--groups"),
-    ("cv svm --fold-file nofile", "--fold-file"),
+    ("cv svm --fold-file nofile", "--fold-file"), ("svm --kernel rbf --gamma scale", READ), ("l1svm --log", READ),
+    ("cv svm --kernel rbf --gammas 3", READ), ("cv svm --score auc", READ), ("svm --class-weight 1=5", READ),
 ]  # fmt: skip
 
 
-@pytest.fixture
-def unread(monkeypatch):
-    """Reading data is an error."""
-
+@pytest.mark.parametrize(("words", "said"), CASES, ids=[words for words, _ in CASES])
+def test_before_data_are_read(words, said, call, data, monkeypatch):
     def reading(options):
-        raise DataError("the data are read")
+        raise DataError(READ)
 
     monkeypatch.setattr(load, "read_training", reading)
-
-
-@pytest.mark.parametrize(("words", "said"), CASES, ids=[words for words, _ in CASES])
-def test_before_data_are_read(words, said, call, data, unread):
     command, _, options = words.partition(" --")
     done = call(*command.split(), data, *f"--{options}".split())
-    assert done.code == (1 if "nofile" in words else 2) and "Traceback" not in done.err
-    assert said in done.err
-
-
-@pytest.mark.parametrize("words", ["svm --kernel rbf --gamma scale", "cv svm --kernel rbf --gammas 3", "l1svm --log",
-                                   "cv svm --score auc", "svm --class-weight 1=5", "sparse-svm --alpha 0"])  # fmt: skip
-def test_what_is_right_is_read(words, call, data, unread):
-    command, _, options = words.partition(" --")
-    assert "the data are read" in call(*command.split(), data, *f"--{options}".split()).err
+    assert done.code == (1 if "nofile" in words or said == READ else 2) and said in done.err
