@@ -48,7 +48,7 @@ DISTANCE = "t, e = away - own, errors + 4.0 * UNIT * (np.abs(away) + np.abs(own)
 
 # (module, function, line as it is written, expression as it is changed): why.
 HARMLESS: dict[tuple[str, str, str, str], str] = {
-    ("screenpath/problem/smooth.py", "sums", DISTANCE, "2.0"): "of three roundings that are bounded hardly ever two add up",
+    ("screenpath/problem/smooth.py", "sums", DISTANCE, "2.0"): "three roundings, which hardly ever add up",
     (SHARP, "that_matter", OPEN, "up / (t + e)"): SIGN,
     (SHARP, "that_matter", OPEN, "down / (e - t)"): SIGN,
     (SHARP, "that_matter", ACTIVE, "model.hi / (t + e)"): SIGN,
