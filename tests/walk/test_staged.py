@@ -174,7 +174,7 @@ def test_shards_without_a_near_row_are_not_opened(tmp_path, monkeypatch, interce
 def test_fewer_rows_than_columns_have_work_space_for_a_move():
     """A stage may copy two rows of five columns: what a move of ``w`` is measured in has an entry for each column."""
     lazy = kernels.nothing(2, 16, 5)
-    assert lazy.values.size == 5 and lazy.found.size == 2
+    assert lazy.values.size == 5 and lazy.margins.size == 2
 
 
 def test_the_closed_form_of_a_path_is_formed_once(monkeypatch):

@@ -137,6 +137,20 @@ def test_attack_finds_distances_that_are_too_long(free, weaker, form, dense, mon
     assert sum(attacked(seed, free, weaker, form)[0] for seed in range(60)) > 0
 
 
+@pytest.mark.parametrize("odometer", [0.1, np.inf, np.nan])
+def test_rows_of_the_working_set_are_not_listed_again(odometer):
+    model = models()["svm"]
+    w = np.ones(model.rows.d)
+    reference = model.certify(1.0, w, model.corner(model.margins(w))[0])
+    X, known = matrix_of(model.rows.stored), unread.begun(model, reference)
+    problem = Problem(np.array([0, model.size]), model.c, model.lo, model.hi, model.norms, model.signs, model.bounds)
+    first, _ = kernels.look(X, problem, w, 0.1, 0.1, 0, known)
+    lazy.enter(0, first, reference.theta, known)
+    known.state[kernels.ODOMETER] = odometer
+    near, _ = kernels.look(X, problem, w, 0.3, 0.3, first, known)
+    assert 0 < first < near == len(set(known.near[:near]))
+
+
 def test_length_of_a_move_is_rounded_up():
     rng, bounds = np.random.default_rng(0), np.zeros(box.TINY + 1)
     bounds[box.FEATURE_SUM], bounds[box.HIDDEN] = rounding.gamma(11), 2.0**-530

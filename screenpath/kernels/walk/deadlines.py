@@ -4,9 +4,9 @@ A row whose dual variable is exactly at the end that its margin asks for adds ex
 ``w`` has moved less than the row's distance from its kink. Each row keeps its margin at its last reading, the *version*
 of ``w`` that this was for, and a *deadline*: the reading of an odometer of ``w``'s moves up to which the row has
 certainly not reached its kink. Rows with a later deadline are not read. The others get a sharper test, which uses the
-straight way from their version to ``w``, or that from the nearest point of the plane of their version and the *base*,
-the first version, for which all margins are known: ``w`` moves along a smooth curve, so that what leads away from the
-plane is far shorter. What that cannot decide is read.
+straight way to ``w`` from the nearest point of the plane of their version and the *base*, the first version, for which
+all margins are known: ``w`` moves along a smooth curve, so that what leads away from the plane is far shorter. What
+that cannot decide is read.
 
 With a free intercept ``b``, a row ``x`` and its sign ``s`` have the form ``s ((x - mean).w + b + mean.w)``: moves are
 those of ``w`` and of ``b + mean.w``, and a row has one entry more, 1.
@@ -27,7 +27,7 @@ from screenpath.kernels.rows.matrix import dot, listed_products, matrix_of
 from screenpath.kernels.rows.newton_system import _factorise, inner
 from screenpath.kernels.walk.compiled_types import Problem
 
-SCANNED = 16  # deadlines of which the first is noted
+SCANNED = 8  # deadlines of which the first is noted
 COPIED = 128  # rows that are copied as columns at a time
 BETWEEN = 2  # side of a row that is at neither end, outside of a working set
 OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
@@ -37,8 +37,9 @@ OPEN = -1.0  # deadline of a row that is not at the end its margin asks for
 # either end, their largest ratio, and the smallest size of all rows.
 ODOMETER, VERSIONS, MOVE, REACH, LINEAR, LINEAR_ERROR, SIGNED, SIGNED_ERROR = range(8)
 LIMIT, PASSED, OTHERS_R, OTHERS_L, RATIO, LEAST, STATE = range(8, 15)
-ERROR_SLOPE, ERROR_FLOOR, LOOKED, PLAIN, SCALE, SHARE, SCALED = range(7)  # of a version, see `_straight`
-ALONG, ALONG_SCALED, ALONG_ERROR = range(7, 10)  # with a free intercept: what it adds to a margin of that version
+# Of a version: bounds on the errors of its margins, then the way from there to the present `w`, see `_straight`: from
+# which point, how long, what is lost by rounding, and what a free intercept adds to a margin.
+ERROR_SLOPE, ERROR_FLOOR, LOOKED, SCALE, SHARE, MOST, AWAY, LOST_SLOPE, LOST_FLOOR, MOVED = range(10)
 SOLVED = 256.0 * UNIT  # error of a solver's distances from the kinks, times the sizes of the intercept and the kinks
 
 NONE = np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.float32), np.empty((0, 0)), 0.0
@@ -49,7 +50,7 @@ FLAT = 1e-10  # squared sine of the angle between two versions, up to which they
 class Lazy(NamedTuple):
     """What is known of the rows without reading them."""
 
-    margins: np.ndarray  # margins, deadlines: shape (n,)
+    margins: np.ndarray  # margins, deadlines: shape (n,); deadlines are infinite in the working set
     deadlines: np.ndarray
     version: np.ndarray  # int32 of shape (n,): for which row of ``points`` the margin is
     # sizes, units: shape (n,), shape (d,): at least the norms of the exact rows, each column divided by its unit, in
@@ -77,19 +78,19 @@ class Lazy(NamedTuple):
     state: np.ndarray  # shape (STATE,)
     near: np.ndarray  # int64 of shape (n,): the working set
     held: np.ndarray  # shape (n,): its dual variables before the step
-    found: np.ndarray  # found, values: int64 of shape (n,), and of float64 of shape (max(n, d),): work space
-    values: np.ndarray
+    found: np.ndarray  # int64 of shape (n + n / SCANNED,), rounded up: work space
+    values: np.ndarray  # shape (max(n, d),): work space
 
 
 def nothing(n=0, versions=0, d=0, measure=NONE, most=0.0) -> Lazy:
     """Return arrays of so many rows and versions, with nothing known but the ``measure``, ``sizes`` to ``lost``."""
-    state = np.zeros(STATE)
+    state, firsts = np.zeros(STATE), np.full(-(-n // SCANNED), np.inf)
     state[LIMIT] = state[LEAST] = np.inf
     return Lazy(
-        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, np.full(-(-n // SCANNED), np.inf),
+        np.empty(n), np.empty(n), np.zeros(n, dtype=np.int32), *measure, most, firsts,
         np.empty(n, dtype=np.int8), np.empty(n), np.empty((versions, d + 1)),
         np.empty((versions if measure[4].size else 0, d)), np.zeros((versions, 10)), state, np.empty(n, dtype=np.int64),
-        np.empty(n), np.empty(n, dtype=np.int64), np.empty(max(n, d)),
+        np.empty(n), np.empty(n + firsts.size, dtype=np.int64), np.empty(max(n, d)),
     )  # fmt: skip
 
 
@@ -233,8 +234,7 @@ def _describe(r, w, b, bounds, lazy):
     slope, floor = intercept.form_errors(w, b, bounds)
     points[r, w.size] = b
     facts[r, ERROR_SLOPE], facts[r, ERROR_FLOOR] = slope, floor + SOLVED * (abs(b) + lazy.most)
-    facts[r, LOOKED], facts[r, PLAIN], facts[r, SCALE], facts[r, SHARE], facts[r, SCALED] = 1.0, 0.0, 1.0, 0.0, 0.0
-    facts[r, ALONG], facts[r, ALONG_SCALED], facts[r, ALONG_ERROR] = b, b, 0.0
+    _write_way(r, 1.0, 0.0, 0.0, b, 0.0, lazy)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -256,18 +256,27 @@ def _nearest(r, now, lazy):
 
 @kernel(leaf=True)
 def _straight(r, now, lazy, bounds):
-    """Write the ways to the present ``w`` from version ``r`` and from the nearest point of its plane with the base."""
-    points, facts, d = lazy.points, lazy.facts, lazy.units.size
+    """Write the way to the present ``w`` from the nearest point of the plane of version ``r`` and the base."""
+    points, d, error = lazy.points, lazy.units.size, 0.0
     scale, share = _nearest(r, now, lazy)
-    w, b, base = points[now, :d], points[now, d], points[0]
-    facts[r, LOOKED], facts[r, SCALE], facts[r, SHARE] = 1.0, scale, share
-    facts[r, SCALED] = distance(w, scale, points[r], share, base, lazy, bounds)
-    facts[r, PLAIN] = distance(w, 1.0, points[r], 0.0, base, lazy, bounds)
+    w, moved, base = points[now, :d], points[now, d], points[0]
+    away = distance(w, scale, points[r], share, base, lazy, bounds)
     if lazy.mean.size > 0:
-        plain, error = along(w, 1.0, points[r], 0.0, base, lazy.mean, bounds)
-        scaled, more = along(w, scale, points[r], share, base, lazy.mean, bounds)
-        facts[r, ALONG], facts[r, ALONG_SCALED] = b + plain, b + scaled
-        facts[r, ALONG_ERROR] = max(error, more) + 2.0 * UNIT * (abs(b) + max(abs(plain), abs(scaled)))
+        more, error = along(w, scale, points[r], share, base, lazy.mean, bounds)
+        error += 2.0 * UNIT * (abs(moved) + abs(more))
+        moved += more
+    _write_way(r, scale, share, away, moved, error, lazy)
+
+
+@kernel(leaf=True)
+def _write_way(r, scale, share, away, moved, error, lazy):
+    """Write the way from a version to the present ``w``, and what rounding adds to a margin on it."""
+    facts, most = lazy.facts, max(abs(scale), 1.0)
+    facts[r, LOOKED], facts[r, SCALE], facts[r, SHARE], facts[r, MOST] = 1.0, scale, share, most
+    facts[r, AWAY], facts[r, MOVED] = away, moved
+    facts[r, LOST_SLOPE] = most * facts[r, ERROR_SLOPE] + abs(share) * facts[0, ERROR_SLOPE]
+    facts[r, LOST_FLOOR] = most * (facts[r, ERROR_FLOOR] + error + 8.0 * UNIT * abs(moved))
+    facts[r, LOST_FLOOR] += abs(share) * facts[0, ERROR_FLOOR]
 
 
 @kernel(leaf=True)
@@ -280,26 +289,20 @@ def _ahead(i, side, c, sign, norm, lazy):
     near to that and ``sign (b + mean.(w - scale * point - share * base))``, ``g`` around the mean. All numbers of the
     version have been found by :func:`_straight`.
     """
-    facts, size, margin, base = lazy.facts[at(lazy.version[i])], lazy.sizes[i], lazy.margins[i], lazy.base[i]
-    error = facts[ERROR_SLOPE] * norm + facts[ERROR_FLOOR] + facts[ALONG_ERROR]
-    scale, moved, moved_scaled = facts[SCALE], sign * facts[ALONG], sign * facts[ALONG_SCALED]
-    known = abs(c) + abs(margin) + max(abs(moved), abs(moved_scaled))
-    plain = side * (c - (margin + moved)) - (error + 8.0 * UNIT * known + size * facts[PLAIN]) * (1.0 + 8.0 * UNIT)
-    most, share = max(abs(scale), 1.0), facts[SHARE]
-    error_0 = lazy.facts[0, ERROR_SLOPE] * norm + lazy.facts[0, ERROR_FLOOR]
-    lost = most * (error + 8.0 * UNIT * known) + abs(share) * (error_0 + 8.0 * UNIT * abs(base))
-    lost = (lost + size * facts[SCALED]) * (1.0 + 8.0 * UNIT)
-    left = max(plain, side * (c - (scale * margin + share * base + moved_scaled)) - lost)
+    way, size, margin, base = lazy.facts[at(lazy.version[i])], lazy.sizes[i], lazy.margins[i], lazy.base[i]
+    shared = way[SHARE] * base
+    lost = way[LOST_SLOPE] * norm + way[LOST_FLOOR] + size * way[AWAY]
+    lost += 8.0 * UNIT * (way[MOST] * (abs(c) + abs(margin)) + abs(shared))
+    left = side * (c - (way[SCALE] * margin + shared + sign * way[MOVED])) - lost * (1.0 + 16.0 * UNIT)
     return left / size * (1.0 - 8.0 * UNIT if left > 0.0 else 1.0)
 
 
 @kernel(leaf=True)
 def _left(i, problem, lazy):
     """Return :func:`_ahead` of a row outside of the working set; negative if it is not at an end."""
-    if problem.lo[i] == problem.hi[i]:
-        return np.inf
     side = lazy.sides[i]
-    return OPEN if side == BETWEEN else _ahead(i, float(side), problem.c[i], problem.signs[i], problem.norms[i], lazy)
+    ahead = _ahead(i, float(side), problem.c[i], problem.signs[i], problem.norms[i], lazy)
+    return OPEN if side == BETWEEN else ahead
 
 
 @kernel(leaf=True)
@@ -319,17 +322,20 @@ def put_off(i, value, lazy):
 
 @kernel(leaf=True)
 def _expired(limit, lazy):
-    """List rows outside of the working set with a deadline before ``limit``, to be written again; return how many."""
-    deadlines, sides, firsts, found, count = lazy.deadlines, lazy.sides, lazy.firsts, lazy.found, 0
-    for block in range(firsts.size):
-        if firsts[block] >= limit:
-            continue
-        first = np.inf
-        for i in range(at(block * SCANNED), at(min((block + 1) * SCANNED, deadlines.size))):
-            late = (not deadlines[i] >= limit) & (sides[i] != 0)  # what is not a number counts
-            first = first if late else min(first, deadlines[i])
+    """List rows with a deadline before ``limit``, to be written again; return how many."""
+    deadlines, firsts, found, n, count, blocks = lazy.deadlines, lazy.firsts, lazy.found, lazy.deadlines.size, 0, 0
+    limit = limit if limit == limit else np.inf  # where w is not a number: all but the working set
+    for block in range(firsts.size):  # no branches: nobody could predict them
+        found[at(n + blocks)] = block
+        blocks += not firsts[block] >= limit
+    for q in range(n, n + blocks):
+        block, first = found[at(q)], np.inf
+        for i in range(at(block * SCANNED), at(min((block + 1) * SCANNED, n))):
+            value = deadlines[i]
+            late = not value >= limit  # what is not a number counts
             found[at(count)] = i
             count += late
+            first = min(first, np.inf if late else value)
         firsts[block] = first
     return count
 
@@ -350,14 +356,16 @@ def look(X, problem, w, reach, keep, count, lazy):
     if not state[ODOMETER] + reach <= state[LIMIT]:
         state[PASSED] = 1.0
     for q in range(late):
-        i = at(found[q])
-        r = version[i]
+        r = version[at(found[q])]
         if lazy.facts[r, LOOKED] == 0.0:
             _straight(r, now, lazy, problem.bounds)
-        ahead = _left(i, problem, lazy)
+    for q in range(late):  # no branches: few rows are where the last one was, so that they wait for memory together
+        values[q] = _left(at(found[q]), problem, lazy)
+    for q in range(late):
+        i, ahead = at(found[q]), values[q]
         if ahead > reach:
             put_off(i, deadline(ahead, state), lazy)
-        elif r == now:
+        elif version[i] == now:
             put_off(i, lazy.deadlines[i], lazy)
             lazy.near[at(near)] = found[q]
             near += 1
@@ -389,7 +397,7 @@ def set_deadlines(problem, w, b, theta, lazy):
     state[SIGNED], state[SIGNED_ERROR] = intercept.excess(theta, problem.signs)
     for i in range(theta.size):
         lazy.sides[i] = -1 if theta[i] == lo[i] else (1 if theta[i] == hi[i] else BETWEEN)
-        put_off(i, deadline(_left(i, problem, lazy), lazy.state), lazy)
+        put_off(i, deadline(_left(i, problem, lazy), lazy.state) if lo[i] < hi[i] else np.inf, lazy)
 
 
 @kernel(fastmath=SUMS, leaf=True)

@@ -23,7 +23,7 @@ from screenpath.kernels.rows.matrix import add, listed_products
 from screenpath.kernels.solve.margins import ALPHA, HI, LO, WHERE, T
 from screenpath.kernels.walk import compiled_types as fields
 from screenpath.kernels.walk import deadlines as of
-from screenpath.kernels.walk.deadlines import _ahead, deadline, distance, look, new_version, put_off
+from screenpath.kernels.walk.deadlines import _left, deadline, distance, look, new_version, put_off
 
 NEARBY = 0.3  # of the last step's move: rows that such a move brings to their kink are solved for
 SHRINK, GROW, TRIES = 0.5, 2.0, 18  # of how far a working set goes: from step to step, and while it has too few rows
@@ -40,7 +40,7 @@ def enter(first, last, theta, lazy):
     """Add the rows of the list ``near`` from ``first`` to ``last`` to the working set."""
     for q in range(first, last):
         i = lazy.near[q]
-        lazy.sides[i], lazy.held[q] = 0, theta[i]
+        lazy.sides[i], lazy.held[q], lazy.deadlines[i] = 0, theta[i], np.inf
 
 
 @kernel
@@ -52,6 +52,7 @@ def leave(problem, theta, count, ends, lazy):
         i = lazy.near[q]
         values[2 * q], values[2 * q + 1], signs[2 * q : 2 * q + 2] = theta[i], -lazy.held[q], problem.signs[i]
         lazy.sides[i] = ends[i] if ends[i] != 0 else of.BETWEEN
+        put_off(i, deadline(_left(i, problem, lazy), state), lazy)
     moved, error = intercept.excess(values, signs)
     state[of.SIGNED] += moved
     state[of.SIGNED_ERROR] += error + UNIT * abs(state[of.SIGNED])
@@ -220,10 +221,6 @@ def certify(X, problem, C, w, theta, total, count, room, lazy, now):
         _, part, most = box.row_terms(t, 0.0, lo[i], hi[i], theta[i], error)
         plain, slack = plain + part, slack + most
         lazy.margins[i], lazy.version[i] = c[i] - t - problem.signs[i] * b, version
-        side = 1.0 if t > 0.0 else -1.0
-        right = theta[i] == (hi[i] if t > 0.0 else lo[i])
-        ahead = _ahead(i, side, c[i], problem.signs[i], norms[i], lazy) if right else of.OPEN
-        put_off(i, deadline(ahead, lazy.state), lazy)
     half, best, free = 0.5 * (now[fields.HIGH] - now[fields.LOW]), True, lazy.mean.size > 0
     near, read = look(X, problem, w, half, max(half, CLOSE * lazy.state[of.MOVE]), count, lazy)
     for q in range(count, near):
@@ -305,14 +302,14 @@ def decided(reach, more, bounds, lazy):
     """Return how many rows are on one side wherever their form changes by at most ``reach`` times their length, which
     ``ratios`` are of, and by ``more`` times the smallest size: at either end.
     """
-    n_R, n_L, odometer = 0.0, 0.0, lazy.state[of.ODOMETER]
+    n_R, n_L, odometer = 0, 0, lazy.state[of.ODOMETER]
     others = lazy.state[of.LIMIT] - odometer > reach * (1.0 + 4.0 * bounds[PRODUCT]) * lazy.state[of.RATIO] + more
     deadlines, ratios, sides = lazy.deadlines, lazy.ratios, lazy.sides
     reach *= 1.0 + 4.0 * bounds[PRODUCT]
     for i in range(at(ratios.size)):
         past = deadlines[i] - odometer > reach * ratios[i] + more
-        n_R += 1.0 if past & (sides[i] < 0) else 0.0
-        n_L += 1.0 if past & (sides[i] > 0) else 0.0
+        n_R += past & (sides[i] < 0)
+        n_L += past & (sides[i] > 0)
     return n_R + others * lazy.state[of.OTHERS_R], n_L + others * lazy.state[of.OTHERS_L]
 
 
