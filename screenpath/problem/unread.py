@@ -26,7 +26,7 @@ NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal
 INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 DENSE = 64  # columns, up to which moves are measured by second moments
-GROUP, GROUPS = 128, 128  # rows that these are of
+GROUP, GROUPS = 32, 128  # rows that these are of: 64 and more for each column
 PART = 0.25  # of the tolerance: what rounding may take of the primal value
 ALIKE = 1e-6  # relative difference of a certificate's numbers, at most
 
@@ -67,9 +67,9 @@ def measured(model) -> tuple:
     middle = np.zeros(rows.d) if free is None else mean
     wide = rows.sparse and rows.d > DENSE and rows.stored is not None  # copies without their zeros
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        if rows.stored is None:  # a pass more would make no better units
-            sample = _sample(rows)
-            squares = _squares(matrix_of(sample), middle) * (model.size / len(sample))
+        if rows.d <= DENSE or rows.stored is None:  # a pass more would make no better units
+            sample = matrix_of(_sample(rows))
+            squares = _squares(sample, middle) * (model.size / len(sample.dense))
         else:
             squares = _wide_squares(rows, middle) if wide else np.sum(rows.blockwise(_squares, middle), axis=0)
         exponents = np.round(0.5 * np.log2(squares / model.size))
@@ -77,8 +77,7 @@ def measured(model) -> tuple:
         apart = float(np.linalg.norm(middle / units))  # the rows themselves may be rounded
         metric, lost = np.empty((0, 0)), 4.0 * UNIT
         if units.size <= DENSE:
-            sample = _sample(rows) if rows.stored is not None else sample
-            metric = kernels.metric_of(matrix_of(sample), middle, 1.0 / units)
+            metric = kernels.metric_of(sample, middle, 1.0 / units)
             lost = 4.0 * error * (float(np.linalg.norm(metric)) + apart)
         if wide:
             data, indices, indptr = rows.stored
