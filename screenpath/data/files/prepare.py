@@ -333,10 +333,11 @@ def prepare(
             return X.toarray(order="C"), preparation
     spent = spent and isinstance(X, np.ndarray) and X.dtype == dtype and X.flags.c_contiguous and not bias
     prepared = X if spent else np.empty((X.shape[0], X.shape[1] + bool(bias)), dtype=dtype)
-    for start, block in _dense_blocks(X):
-        place = prepared[start : start + len(block)]
-        with np.errstate(over="ignore"):  # as above
-            made = preparation.apply(block, place if dtype == np.float64 and not bias else None)
+    with np.errstate(over="ignore"):  # as above
+        prepared[:, X.shape[1] :] = bias
+        for start, block in _dense_blocks(X):
+            place = prepared[start : start + len(block), : X.shape[1]]
+            made = replace(preparation, bias=0.0).apply(block, place if dtype == np.float64 else None)
             if made is not place:
                 place[:] = made
     return prepared, preparation
