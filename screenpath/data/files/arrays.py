@@ -212,10 +212,7 @@ class Given:
     def mark(self) -> int:
         """Return a checksum of all values: arrays are not copied, and their owner may change them."""
         X = self.X
-        if sp.issparse(X):
-            parts = [X.data, X.indices, X.indptr]
-        else:
-            parts = [X if X.flags.c_contiguous or not X.flags.f_contiguous else X.T]
+        parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X.T if X.flags.f_contiguous else X]
         found = 1
         for part in (*parts, self.y):
             found = zlib.crc32(np.ascontiguousarray(part).data, found)

@@ -263,20 +263,17 @@ def _straight(r, now, lazy, bounds):
     away = distance(w, scale, points[r], share, base, lazy, bounds)
     if lazy.mean.size > 0:
         more, error = along(w, scale, points[r], share, base, lazy.mean, bounds)
-        error += 2.0 * UNIT * (abs(moved) + abs(more))
-        moved += more
+        moved, error = moved + more, error + 2.0 * UNIT * (abs(moved) + abs(more))
     _write_way(r, scale, share, away, moved, error, lazy)
 
 
 @kernel(leaf=True)
 def _write_way(r, scale, share, away, moved, error, lazy):
     """Write the way from a version to the present ``w``, and what rounding adds to a margin on it."""
-    facts, most = lazy.facts, max(abs(scale), 1.0)
-    facts[r, LOOKED], facts[r, SCALE], facts[r, SHARE], facts[r, MOST] = 1.0, scale, share, most
-    facts[r, AWAY], facts[r, MOVED] = away, moved
-    facts[r, LOST_SLOPE] = most * facts[r, ERROR_SLOPE] + abs(share) * facts[0, ERROR_SLOPE]
-    facts[r, LOST_FLOOR] = most * (facts[r, ERROR_FLOOR] + error + 8.0 * UNIT * abs(moved))
-    facts[r, LOST_FLOOR] += abs(share) * facts[0, ERROR_FLOOR]
+    way, base, most = lazy.facts[r], lazy.facts[0], max(abs(scale), 1.0)
+    way[LOOKED], way[SCALE], way[SHARE], way[MOST], way[AWAY], way[MOVED] = 1.0, scale, share, most, away, moved
+    way[LOST_SLOPE] = most * way[ERROR_SLOPE] + abs(share) * base[ERROR_SLOPE]
+    way[LOST_FLOOR] = most * (way[ERROR_FLOOR] + error + 8.0 * UNIT * abs(moved)) + abs(share) * base[ERROR_FLOOR]
 
 
 @kernel(leaf=True)
@@ -301,8 +298,7 @@ def _ahead(i, side, c, sign, norm, lazy):
 def _left(i, problem, lazy):
     """Return :func:`_ahead` of a row outside of the working set; negative if it is not at an end."""
     side = lazy.sides[i]
-    ahead = _ahead(i, float(side), problem.c[i], problem.signs[i], problem.norms[i], lazy)
-    return OPEN if side == BETWEEN else ahead
+    return OPEN if side == BETWEEN else _ahead(i, float(side), problem.c[i], problem.signs[i], problem.norms[i], lazy)
 
 
 @kernel(leaf=True)
@@ -388,14 +384,13 @@ def look(X, problem, w, reach, keep, count, lazy):
 def set_deadlines(problem, w, b, theta, lazy):
     """List ``w`` as the first version, whose margins are known of all rows, and write their deadlines and the sums."""
     lo, hi, state, linear = problem.lo, problem.hi, lazy.state, 0.0
-    for i in range(theta.size):
-        lazy.base[i] = lazy.margins[i]
     new_version(w, b, problem, lazy)
     for s in range(0, theta.size, ROWS):
         linear += _linear(problem.c, theta, s, min(s + ROWS, theta.size))
     state[LINEAR], state[LINEAR_ERROR] = linear, problem.bounds[ROW_SUM] * problem.bounds[ALL_KINKS]
     state[SIGNED], state[SIGNED_ERROR] = intercept.excess(theta, problem.signs)
     for i in range(theta.size):
+        lazy.base[i] = lazy.margins[i]
         lazy.sides[i] = -1 if theta[i] == lo[i] else (1 if theta[i] == hi[i] else BETWEEN)
         put_off(i, deadline(_left(i, problem, lazy), lazy.state) if lo[i] < hi[i] else np.inf, lazy)
 
