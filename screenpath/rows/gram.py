@@ -173,10 +173,13 @@ class GramRows(Counted):
         kept = {"rows_kept": self.plan.square, "dtype": self.dtype.name, "bytes": self.nbytes}
         return {**self.blocks.function.describe(), **kept}
 
-    def forget(self) -> None:
-        """Empty the square where its values might depend on what was formed before: all steps start alike."""
-        if not self.blocks.steady or self.square.dtype != self._plain:
-            self.square = Square(self, self._plain)
+    def forget(self, fine: bool = False) -> None:
+        """Empty the square where its values might depend on what was formed before: all steps start alike, in float32
+        or, if ``fine``, as after :meth:`sharpen`.
+        """
+        dtype = max(self._plain, self.dtype) if fine else self._plain
+        if not self.blocks.steady or self.square.dtype != dtype:
+            self.square = Square(self, dtype)
 
     def sharpen(self) -> bool:
         """Let the square be float64 from now on; tell whether that is new."""

@@ -25,6 +25,7 @@ from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, s
 from screenpath.problem.smooth import shares
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
+from screenpath.rows.kernel_functions import ROUGH_UNIT
 from screenpath.solve.active_set import ActiveSet
 from screenpath.solve.base import Budget, Progress, Solution, Solver
 from screenpath.solve.face_newton import FaceNewton
@@ -38,6 +39,7 @@ NEXT, FEWEST, MANY = 40, 128, 256
 WRONG = 2000  # survivors on the wrong side of their kink that enter an active set at once, at least
 PATIENCE = 12  # epochs without progress after which rounding must be what stands in the way
 SHORT = 0.5  # an epoch that leaves more of the gap, or goes less of its way, is one that float32 has misled
+BLURRED = 0.01  # share of the largest kink by which float32 may be wrong about a gradient (:func:`blur_of_float32`)
 LEVEL, LEAST = 6, 1200  # a first point is that of one in so many survivors, if there are so many, ...
 COARSE = 3e-3  # ... to this relative gap
 
@@ -57,7 +59,7 @@ class Smo(Solver):
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
-        reduced.rows.forget()
+        reduced.rows.forget(fine=blur_of_float32(reduced) > BLURRED)
         self.start(reduced, tol, budget)
         run = self.run(reduced.firm())
         epochs, converged = 0, False
@@ -315,6 +317,12 @@ class FreeRun(Run):
         super()._screen(gap)
         if self.screened > before:
             self.balance()
+
+
+def blur_of_float32(reduced: KernelReduced) -> float:
+    """Return what float32 gets wrong of a gradient when one variable crosses its box, over the largest kink."""
+    size, width, kink = (float(v.max(initial=0.0)) for v in (reduced.norms, reduced.hi - reduced.lo, abs(reduced.c)))
+    return ROUGH_UNIT * size * size * width / kink if kink > 0.0 else 0.0
 
 
 @takes_plugins

@@ -74,6 +74,8 @@ def test_a_square_follows_the_rows_in_use(monkeypatch, name):
         assert rows.sharpen() == (dtype == np.float32)
     rows.forget()
     assert rows.square.values.dtype == np.float32 and rows.square.values.size == 0
+    rows.forget(fine=True)
+    assert rows.square.dtype == np.float64 and not rows.sharpen()
 
 
 @pytest.mark.parametrize("storage", ["dense", "very sparse"])

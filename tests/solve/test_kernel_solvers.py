@@ -42,6 +42,16 @@ def test_singular_matrices_take_few_epochs(options):
     assert found.certified and max(step.epochs for step in found.steps) < 60
 
 
+@pytest.mark.parametrize(("size", "kept"), [(1.0, np.float32), (300.0, np.float64)])
+@pytest.mark.parametrize("asked", [np.float32, np.float64])
+def test_a_square_starts_in_float64_where_float32_would_blur_the_kinks(monkeypatch, size, kept, asked):
+    seen, slots = [], gram.Square.slots
+    monkeypatch.setattr(gram.Square, "slots", lambda square, index: seen.append(square.dtype) or slots(square, index))
+    X, y = two_classes(60, 3, seed=3, noise=1.5)
+    assert path(size * X, y, kernel="linear", grid=[1.0], tol=1e-3, dtype=asked).certified
+    assert seen[0] == min(np.dtype(kept), np.dtype(asked))
+
+
 def test_repeated_rows_and_rows_of_zeros():
     X, y = two_classes(60, 3, seed=3)
     X = np.vstack([X, X, X, np.zeros((4, 3))])
