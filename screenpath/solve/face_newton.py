@@ -19,6 +19,7 @@ RIDGE = 1e-4  # first ridge, relative to the largest diagonal entry
 SMALLEST, LARGEST = 1e-14, 1e-2  # ridges
 ROUGH = 5e-5  # ridges from which on a float32 factor does for a matrix in float32: in half the time
 BORDER = 0.25  # coordinates that may join or leave a factor, as a share of its own
+STIFF = 0.1  # share of the slope that the matrix takes up on a step; below it the ridge has made the step short
 SLOW = 0.5  # share of the gap; a step that leaves more raises the ridge if it was cut, and may need a new factor
 
 
@@ -27,8 +28,9 @@ class FaceNewton:
 
     A ridge ``1/sigma`` makes a step that of the proximal dual, ``max D(alpha) - ||alpha - alpha_k||^2 / (2 sigma)``.
     If the matrix is singular (a linear kernel has the rank of the features) it keeps the step from running along
-    directions that change nothing until it meets the box. Steps that stay inside the box lower it, those that are cut
-    and leave much of the gap raise it. ``most`` limits the coordinates of one step, whose factor must fit in memory.
+    directions that change nothing until it meets the box. Steps that stay inside the box lower it, as do those that it
+    has made short itself; others that are cut and leave much of the gap raise it, and so does rounding. ``most`` limits
+    the coordinates of one step, whose factor must fit in memory.
     """
 
     def __init__(self, most: int = MOST_FREE, free: bool = False, space: Space | None = None):
@@ -64,9 +66,10 @@ class FaceNewton:
                 t -= length * image
                 left, pull = self.measure(t, lo, hi, alpha)
             elif fresh:
+                self.ridge = min(100.0 * self.ridge, LARGEST)  # of the next call: here rounding is all there is
                 break
             slow = left > SLOW * before
-            if not cut:
+            if not cut or curvature < STIFF * slope:
                 self.ridge = max(self.ridge / 10.0, SMALLEST)
             elif slow:
                 self.ridge = min(10.0 * self.ridge, LARGEST)

@@ -42,6 +42,17 @@ def test_singular_matrices_take_few_epochs(options):
     assert found.certified and max(step.epochs for step in found.steps) < 60
 
 
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_features_of_unlike_sizes_take_few_newton_steps(monkeypatch, intercept):
+    """Of rank 4: a ridge that rises with each cut step keeps all of them short, and float32 hides the small features.
+    """
+    left, face_step = iter(range(1000)), face_newton.FaceNewton.face_step
+    monkeypatch.setattr(face_newton.FaceNewton, "face_step", lambda *a: (next(left), face_step(*a))[1])
+    X, y = two_classes(200, 4, seed=2, noise=1.5)
+    found = path(X * [1.0, 1e2, 1e4, 2.0], y, kernel="linear", gamma=1.0, intercept=intercept, tol=1e-6)
+    assert found.certified and next(left) > 0
+
+
 @pytest.mark.parametrize(("size", "kept"), [(1.0, np.float32), (300.0, np.float64)])
 @pytest.mark.parametrize("asked", [np.float32, np.float64])
 def test_a_square_starts_in_float64_where_float32_would_blur_the_kinks(monkeypatch, size, kept, asked):
