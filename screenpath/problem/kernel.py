@@ -35,6 +35,7 @@ from screenpath.problem.kernel_products import KernelReduced, Multiplied, drift,
 from screenpath.problem.sharp import kernel_sharpened
 from screenpath.regions.geometry import Ball, KernelPoint
 
+MANY = 1024  # rows from which on a closed form is looked at before it is formed
 FEW = 32  # entries that change; what else products could be updated from is not worth a look
 
 
@@ -287,12 +288,22 @@ class KernelModel(BoxModel):
         return self.rows.weighted_sum(theta)
 
     def start(self, C: float) -> Certificate:
-        """Return the first reference, see :meth:`BoxModel.start`; one pass over the matrix."""
-        if self.bend is not None:
+        """Return the first reference, see :meth:`BoxModel.start`: one pass over the matrix; of many rows zero, if the
+        closed form is not optimal at ``C``.
+        """
+        if self.bend is not None or (self.size > MANY and self._surely_beyond(C)):
             return self.certify(C, None, np.zeros(self.size))
         s, total, limit = self.closed_form()
         at = min(C, limit) if limit > 0.0 else C
         return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
+
+    def _surely_beyond(self, C: float) -> bool:
+        """Tell whether the closed form, whose products cost all kernel rows, is not optimal at ``C``, by a few rows."""
+        s, touched = box_closed_form(self.c, self.lo, self.hi), self.rows.touched
+        index, some = np.flatnonzero(s), np.unique(np.linspace(0, self.size - 1, FEW).astype(np.int64))
+        t = self.c[some] - C * self.rows.sum_at(index, s[index], some)
+        self.rows.touched = touched  # set-up
+        return bool(np.any((t * self.c[some] < 0.0) & (self.lo[some] < self.hi[some])))
 
     def polished(self, reference: Certificate, C: float, gap: float) -> Certificate | None:
         """Return the pair of a constant end, more accurate; see :func:`problem.ends.refined`."""

@@ -92,17 +92,18 @@ class Smo(Solver):
         of the others are on their side.
         """
         r = reduced
-        if r.free is None or r.size < LEAST or r.near.theta.any():
+        if r.size < LEAST or r.near.theta.any():
             return
         some = np.sort(np.random.default_rng(0).permutation(r.size)[: r.size // LEVEL])
         times, nothing = r.size / some.size, np.zeros(r.near.theta.size)
         few = r.part(some, near=Multiplied(nothing, nothing, 0, 0.0), offset=0.0, C=times * r.C)
-        few = replace(few, lo=times * few.lo, hi=times * few.hi, free=replace(r.free, rest=0.0, rest_error=0.0))
-        if r.rows.has_rough_sums:  # others are looked at when these are solved
+        free = None if r.free is None else replace(r.free, rest=0.0, rest_error=0.0)
+        few = replace(few, lo=times * few.lo, hi=times * few.hi, free=free)
+        if free is not None and r.rows.has_rough_sums:  # others are looked at when these are solved
             few.near.roughen(np.setdiff1d(np.arange(nothing.size), few.index, assume_unique=True))
         r.rows.touched += self.solve(few, tol=max(tol, COARSE), budget=budget, dynamic=False).touched
         few.follow(few.near)
-        run, all_of_them = FreeRun(r), r.near.rough is not None and not r.near.rough.any()
+        run, all_of_them = self.run(r), r.near.rough is not None and not r.near.rough.any()
         t = run.kinks_at(few.C * few.near.total[r.index]) - few.C * few.near.total[r.index]
         if all_of_them:
             r.near.roughen(r.index[(r.lo == 0.0) & (t < -FAR)])
@@ -139,6 +140,10 @@ class Run:
         """Take alpha, products, their error over the norm of a row, and ``||w||^2`` from the problem."""
         r = self.reduced
         self.alpha, self.products, self.error, self.w_sq = r.alpha, r.products, r.error, r.w_sq
+
+    def kinks_at(self, products: np.ndarray) -> np.ndarray:
+        """Return where products have their kinks, with the intercept that is best for them if there is one."""
+        return self.reduced.c
 
     # -- gap and screening ---------------------------------------------------------------------------------------
 
@@ -255,7 +260,6 @@ class FreeRun(Run):
         )
 
     def kinks_at(self, products: np.ndarray) -> np.ndarray:
-        """Return where products have their kinks, with the intercept that is best for them."""
         return self.reduced.c - self.signs * self.best(products)
 
     def balance(self) -> None:

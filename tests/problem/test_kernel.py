@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from screenpath.kernels.solve import start as kernels
+from screenpath.problem import kernel
 from screenpath.rows import gram
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -12,7 +13,9 @@ from screenpath.screen import parse_kernel_rule
 from screenpath.solve.base import Solution
 from screenpath.solve.smo import make_kernel_solver
 from screenpath.walk.loop import PathOptions, walk
+from tests.conftest import two_classes
 from tests.kernel_problems import kernel_svm_model
+from tests.plain import kernel_svm_path
 
 OPTIONS = PathOptions(tol=1e-5)
 
@@ -196,3 +199,19 @@ def test_a_list_of_changes_has_the_signs_of_the_differences():
     theta, known, other = np.array([1.0, 2.0, 0.0, 4.0]), np.array([1.0, 3.0, 5.0, 3.5]), np.array([1.0, 2.0, 1.0, 4.0])
     assert kernels.changes(theta, known, other, index, steps) == (3, 3, 1)
     assert index[:3].tolist() == [1, 2, 3] and steps[:3].tolist() == [-1.0, -5.0, 0.5]
+
+
+def test_many_rows_begin_at_zero_where_the_closed_form_is_left_behind(monkeypatch):
+    X, y = two_classes(90, 3, seed=2)
+    rows = GramRows(X, KernelFunction("rbf", gamma=0.5), y)
+    few = kernel_svm_model(rows)
+    limit = few.closed_until
+    monkeypatch.setattr(kernel, "MANY", 0)
+    many = kernel_svm_model(rows)
+    assert many.start(0.5 * limit).C == 0.5 * limit and many.start(0.5 * limit).theta.all()
+    assert not many.start(50.0 * limit).theta.any() and few.start(0.99 * limit).theta.all()
+    found = kernel_svm_path(X, y, gamma=0.5, grid=[0.5 * limit, 2.0, 30.0], tol=1e-9)
+    monkeypatch.undo()
+    usual = kernel_svm_path(X, y, gamma=0.5, grid=[0.5 * limit, 2.0, 30.0], tol=1e-9)
+    for one, other in zip(found.steps, usual.steps, strict=True):
+        assert one.primal == pytest.approx(other.primal, rel=2e-9) and one.status == other.status == "certified"
