@@ -208,7 +208,8 @@ def test_many_rows_begin_at_zero_where_the_closed_form_is_left_behind(monkeypatc
     limit = few.closed_until
     monkeypatch.setattr(kernel, "MANY", 0)
     many = kernel_svm_model(rows)
-    assert many.start(0.5 * limit).C == 0.5 * limit and many.start(0.5 * limit).theta.all()
+    begun = many.start(0.5 * limit)
+    assert begun.at == (0.5 * limit,) and begun.theta.all()
     assert not many.start(50.0 * limit).theta.any() and few.start(0.99 * limit).theta.all()
     found = kernel_svm_path(X, y, gamma=0.5, grid=[0.5 * limit, 2.0, 30.0], tol=1e-9)
     monkeypatch.undo()
