@@ -178,20 +178,20 @@ def test_the_optimum_is_in_the_ball_of_a_pair_whatever_is_off(kind, what, distur
 def test_a_sum_of_unknown_sign_is_taken_by_rows_of_either_kind():
     for value in (0.01, -0.01, 0.0):
         flow, given = Flow(2), (np.array([value]), np.array([0.05]))
-        # Of rows that make the sum less, and more: slope, norm, and 1 over the weight.
-        flow.found[:, 0, 1], flow.found[:, 1, 0] = (0.1, 2.0, 1.0), (3.0, 0.5, 4.0)
-        cost, shift, square = flow.costs(*given, 0.7)
-        for true, (slope, norm, inverse) in ((value + 0.05, flow.found[:, 0, 1]), (value - 0.05, flow.found[:, 1, 0])):
-            assert cost >= abs(true) * slope + 0.35 * true**2 * inverse and shift >= abs(true) * norm
-            assert square >= 0.35 * true**2 * inverse
+        # Of rows that make the sum less, and more: slope, norm, and the curve over the weight.
+        flow.found[:, 0, 1], flow.found[:, 1, 0] = (0.1, 2.0, 0.7), (3.0, 0.5, 2.8)
+        cost, shift, square = flow.costs(*given)
+        for true, (slope, norm, curve) in ((value + 0.05, flow.found[:, 0, 1]), (value - 0.05, flow.found[:, 1, 0])):
+            assert cost >= abs(true) * slope + 0.5 * true**2 * curve and shift >= abs(true) * norm
+            assert square >= 0.5 * true**2 * curve
         flow.found[:, 1, 0] = np.inf
-        assert flow.costs(*given, 0.7) == (np.inf, np.inf, np.inf)
+        assert flow.costs(*given) == (np.inf, np.inf, np.inf)
         if value:  # whose sign is known
-            flow.found[:, 0, 1] = (0.1, 2.0, 1.0) if value > 0.0 else np.inf
-            flow.found[:, 1, 0] = (0.1, 2.0, 1.0) if value < 0.0 else np.inf
-            cost, shift, _ = flow.costs(given[0], np.array([0.0]), 0.0)
+            flow.found[:, 0, 1] = (0.1, 2.0, 0.0) if value > 0.0 else np.inf
+            flow.found[:, 1, 0] = (0.1, 2.0, 0.0) if value < 0.0 else np.inf
+            cost, shift, _ = flow.costs(given[0], np.array([0.0]))
             assert (cost, shift) == pytest.approx((0.1 * abs(value), 2.0 * abs(value)))
-    assert Flow(2).costs(np.zeros(1), np.zeros(1), 1.0) == (0.0, 0.0, 0.0)
+    assert Flow(2).costs(np.zeros(1), np.zeros(1)) == (0.0, 0.0, 0.0)
 
 
 @pytest.fixture

@@ -297,11 +297,11 @@ class ClassesTruth:
 
 def ways_that_are_there(truth, pair) -> None:
     """Look for the dual variable that can let so much more flow from a class to another, at no more than is said."""
-    t, size, (slopes, norms, inverse) = truth.slacks(), pair.flow_size, pair.flow.found
+    t, size, (slopes, norms, curves) = truth.slacks(), pair.flow_size, pair.flow.found
     for p, q in permutations(range(3), 2):
         if not np.isfinite(slopes[p, q]):
             continue
-        found, slope = False, slopes[p, q] + pair.model.curve * size * inverse[p, q]
+        found, slope = False, slopes[p, q] + size * curves[p, q]
         for i in range(truth.y.size):
             for c, sign in ((q, -1.0), (p, 1.0)):
                 if truth.y[i] != (p if c == q else q):
@@ -338,8 +338,8 @@ def test_what_flows_on_costs_what_its_ways_do(monkeypatch):
     pair = truth.check()
     found = truth.flows(truth.theta).sum(axis=1)
     moved = 0.5 * np.abs(found).sum() / truth.v.sum()
-    slopes, norms, inverse = pair.flow.found
-    slopes = slopes + truth.gamma * pair.flow_size * inverse
+    slopes, norms, curves = pair.flow.found
+    slopes = slopes + pair.flow_size * curves
     ways = worst_ways(np.stack([slopes, norms]))[:, found > 0.0][:, :, found < 0.0]
     cost, shift, square = pair.costs
     assert moved * ways[0].max() <= cost < 1.01 * moved * ways[0].max()
