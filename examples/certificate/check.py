@@ -240,7 +240,7 @@ class Problem:
         need(0 < high < 1 or loss != "quantile", "tau is not between 0 and 1")
         smooth = self.net or self.kernel and "smoothing" in header
         self.gamma = real(header, "smoothing") if smooth else Fraction(self.own)
-        need(smooth or "smoothing" not in header, "a linear model with C has no smoothing")
+        need(smooth or not self.box or "smoothing" not in header, "a linear model with C has no smoothing")
         need("groups" not in header, "groups of features are not known here: screenpath verify checks them")
         squared = self.name == "sparse-svm" and {"hinge": 0, "squared-hinge": 1}[header.get("loss", "hinge")]
         good = 0 <= self.gamma < (1 if self.net and loss == "svm" else math.inf) and (self.gamma or loss != "huber")

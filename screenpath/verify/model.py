@@ -130,7 +130,7 @@ class Model:
     def _loss(self) -> tuple[float, float, float]:
         """Return ends and curve of the loss of a row of weight 1."""
         header = self.header
-        smooth = header["smoothing"] if self.net else header.get("smoothing", 0.0)
+        smooth = header["smoothing"] if self.net else header.get("smoothing", 0.0) if self.box else 0.0
         if (self.box or self.loss != "svm") and not 0.0 <= smooth < (math.inf if self.net or self.kernel else UNIT):
             raise DataError("the certificate's smoothing is none of the loss")
         if self.loss == "lad":

@@ -75,7 +75,8 @@ def changed_records(folder: Path):
     record = json.loads((folder / "run.json").read_text())
     for place, value in leaves({name: part for name, part in record.items() if name not in ("files", "sha256")}):
         forged = json.loads(json.dumps(record))
-        _put(forged, place, other(value))
+        # Around the worst C the bound is flat: a small change of it is none.
+        _put(forged, place, 1.1 * value if place == ("between", "C") else other(value))
         if place[0] == "options" and place[1] in record["identity"]:
             _put(forged, ("identity", place[1]), other(value))
         yield f"run.json: {'.'.join(place)}", forged

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from screenpath import sklearn as estimators
 
 DATA = 'one_hot=None, missing="error"'
-KERNEL = 'kernel=None, gamma="1/d", degree=3, coef0=0.0'
+KERNEL = 'kernel=None, gamma="1/d", degree=3, coef0=0.0, smoothing=None'
 BOX = (
     f'{DATA}, intercept=None, bias=0.0, scale="none", rule="auto", solver="auto", tol=1e-6, max_epochs=100_000, '
     "threads=1, seed=0"
