@@ -247,7 +247,8 @@ def draw_gammas(run):
     """Draw contours of the mean score over C and gamma, and the chosen pair; what was dropped is grey."""
     (grid, C), record = series.read_gammas(run), series.read_cv(run).record
     (means,), grey = grid.values.values(), " (grey: dropped)"
-    title = f"{_cv_title(record)}, {len(grid.rows)} values of gamma{grey if np.isnan(means).any() else ''}"
+    epsilon = f", epsilon = {record['tuned']['epsilon']:.3g}" if "epsilon" in record["tuned"] else ""
+    title = f"{_cv_title(record)}{epsilon}, {len(grid.rows)} values of gamma{grey if np.isnan(means).any() else ''}"
     figure, axes = _heat_maps(grid, ["C", "gamma"], title, size=(7.0, 4.4))
     places = np.arange(len(C)) + 0.5, np.arange(len(grid.rows)) + 0.5
     known = np.ma.masked_invalid(means)

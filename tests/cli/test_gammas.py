@@ -78,6 +78,7 @@ def test_several_epsilons_are_the_cross_validation_of_each(call, tmp_path):
         assert found.code == 0
     assert "nothing to do" in found.out + found.err
     assert call("plot", "run", "--kind", "gammas", "-o", "g.svg").code == 0
+    assert f", epsilon = {said['epsilon']:.3g}, 2 values of gamma" in (tmp_path / "g.svg").read_text()
     assert call("predict", "run", "real", "--training", "real", "-o", "p.csv").code == 0
 
 
