@@ -131,7 +131,8 @@ class Model:
         """Return ends and curve of the loss of a row of weight 1."""
         header = self.header
         smooth = header["smoothing"] if self.net else header.get("smoothing", 0.0) if self.box else 0.0
-        if (self.box or self.loss != "svm") and not 0.0 <= smooth < (math.inf if self.net or self.kernel else UNIT):
+        exact = self.box and not self.kernel  # linear models with C have no smoothing
+        if (self.box or self.loss != "svm") and (not 0.0 <= smooth < math.inf or exact and smooth > 0.0):
             raise DataError("the certificate's smoothing is none of the loss")
         if self.loss == "lad":
             return -1.0, 1.0, smooth
