@@ -80,8 +80,8 @@ def test_an_interior_point_solver_finds_the_same_optimum(tmp_path, name, how, sc
 def test_scikit_learn_finds_the_same_optimum(tmp_path, name):
     run, X, y, _ = written(tmp_path, name, 5, {"intercept": "none"}, weighted=False)
     found = reduce_run(load_run(run), 0.02, 0.2)
-    made = {"svm": lambda C: LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-10, max_iter=10**7)}
-    made["svr"] = lambda C: LinearSVR(epsilon=0.5, C=C, fit_intercept=False, tol=1e-10, max_iter=10**7)
+    how = {"fit_intercept": False, "tol": 1e-10, "max_iter": 10**7, "random_state": 0}
+    made = {"svm": lambda C: LinearSVC(loss="hinge", C=C, **how), "svr": lambda C: LinearSVR(epsilon=0.5, C=C, **how)}
     for C in (0.02, 0.07, 0.2):
         small = made[name](C).fit(found.X, found.y, sample_weight=found.weights).coef_.ravel()
         whole = getattr(screenpath, f"{name}_path")(X, y, grid=[C], tol=1e-12, intercept="none", **MODELS[name])

@@ -56,13 +56,13 @@ def test_objective_is_not_above_scikit_learns():
     Z, target = regression(80, 5, seed=5)
     svm, lad = svm_path(X, y, grid=GRID, tol=1e-9), lad_path(Z, target, grid=GRID, tol=1e-9)
     svr = svr_path(Z, target, epsilon=0.4, grid=GRID, tol=1e-9)
+    how = {"fit_intercept": False, "tol": 1e-9, "max_iter": 10**6, "random_state": 0}
     for k, C in enumerate(GRID):
-        w = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=10**6).fit(X, y).coef_.ravel()
+        w = LinearSVC(loss="hinge", C=C, **how).fit(X, y).coef_.ravel()
         primal = 0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (X @ w)).sum()
         assert svm.steps[k].dual <= primal * (1 + 1e-12) and svm.steps[k].primal == pytest.approx(primal, rel=1e-5)
         for epsilon, found in ((0.0, lad), (0.4, svr)):
-            options = {"epsilon": epsilon, "fit_intercept": False, "tol": 1e-9, "max_iter": 10**6}
-            w = LinearSVR(C=C, **options).fit(Z, target).coef_
+            w = LinearSVR(C=C, epsilon=epsilon, **how).fit(Z, target).coef_
             primal = 0.5 * w @ w + C * np.maximum(0.0, np.abs(target - Z @ w) - epsilon).sum()
             assert found.steps[k].dual <= primal * (1 + 1e-12)
             assert found.steps[k].primal == pytest.approx(primal, rel=1e-5)
