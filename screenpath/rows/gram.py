@@ -31,7 +31,7 @@ SQUARE = 1024  # rows whose square must always fit
 MOST_HELD = 8192  # rows whose square is kept: 256 MB
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
-SPARE = 1.5  # rows of a square for one in use: one that was in use before stays while there is room
+SPARE = 1.2  # rows of a square for one in use: one that was in use before stays while there is room
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
 # A value over the least on the diagonal that counts as 0 in float32: products of such values are no normal numbers,
@@ -371,12 +371,16 @@ class Square:
 
     def _keep(self, index: np.ndarray, needed: int) -> None:
         """Forget all other rows, and make room for as many as are needed."""
-        kept, size = self.part(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
-        if size > self.values.shape[0]:
+        slots, size = np.sort(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
+        if size > self.values.shape[0]:  # perhaps in the same memory, with longer rows
+            kept = self.part(slots)
             self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
-        self.values[: index.size, : index.size] = kept
+            self.values[: slots.size, : slots.size] = kept
+        else:  # in ascending order, so that nothing is written over what is still to be read
+            kernels.gather(self.values, slots, slots, self.values[: slots.size, : slots.size], 0.0)
+        held = self._held[slots]
         self._slots[self._held] = -1
-        self._held, self._slots[index] = index, np.arange(index.size)
+        self._held, self._slots[held] = held, np.arange(held.size)
 
     def part(self, slots: np.ndarray) -> np.ndarray:
         """Return a compact copy of the values between rows at these places, valid until the next one."""

@@ -33,9 +33,7 @@ from screenpath.solve.plugins import takes_plugins
 
 NAMES = ("auto", "newton", "smo")
 AIM, LATER = 0.4, 0.2  # an active set is solved to this fraction of the gap that is asked for, first and later
-# An active set takes more survivors from either side than it must: one for every NEXT rows, at least FEWEST and at
-# most MANY. The more rows there are, the more another epoch costs.
-NEXT, FEWEST, MANY = 40, 128, 256
+MORE = 256  # survivors that an active set takes from either side beyond those it must: another epoch costs more
 WRONG = 2000  # survivors on the wrong side of their kink that enter an active set at once, at least
 PATIENCE = 12  # epochs without progress after which rounding must be what stands in the way
 SHORT = 0.5  # an epoch that leaves more of the gap, or goes less of its way, is one that float32 has misled
@@ -128,7 +126,6 @@ class Run:
         self.screened, self.primal, self.stuck = 0, np.inf, False
         self.newton = FaceNewton(reduced.rows.plan.free, self.free, reduced.rows.spaces[1])
         self.progress = Progress(PATIENCE)
-        self.besides = min(max(reduced.rows.n // NEXT, FEWEST), MANY)
         self.gap = np.inf
         self.kinks, self.floor = (
             reduced.c,
@@ -218,7 +215,7 @@ class Run:
         r, alive, signs = self.reduced, self.alive, self.signs
         known, between, wrong = kernels.signless_part(alive, signs, self.kinks, self.products, r.lo, r.hi, self.alpha)
         # Of either side as many as are wrong, and some who may become so.
-        room = (min(wrong, max(WRONG, 2 * between)) + between) // 2 + self.besides if shrinking else r.size
+        room = (min(wrong, max(WRONG, 2 * between)) + between) // 2 + MORE if shrinking else r.size
         chosen = kernels.members(*known, room, r.rows.plan.square, -np.inf, np.inf)
         index = alive[chosen]
         ridge = None if r.bend is None else r.ridge[index]

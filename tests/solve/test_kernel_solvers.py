@@ -242,7 +242,7 @@ def test_a_first_point_of_fewer_rows_leaves_little_to_do(monkeypatch):
     X, y = X[some], y[some]
     monkeypatch.setattr(smo, "LEAST", 200)
     monkeypatch.setattr(smo, "WRONG", 50)
-    monkeypatch.setattr(smo, "NEXT", 64)
+    monkeypatch.setattr(smo, "MORE", 20)
     found = {}
     for level in (6, 10**6):
         monkeypatch.setattr(smo, "LEVEL" if level == 6 else "LEAST", level)
