@@ -49,6 +49,14 @@ def shared_data() -> Path:
     return folder
 
 
+def set_constant(monkeypatch, kernels, name, value):
+    """Change a constant of a module of kernels for a test, after they are loaded: one that is compiled under the change
+    would keep the value, in the cache for later runs too.
+    """
+    kernels.warm_up()
+    monkeypatch.setattr(kernels, name, value)
+
+
 def two_classes(n=120, d=6, seed=0, noise=1.0):
     """Return overlapping Gaussian classes and their signs."""
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from screenpath.problem.kernel import KernelModel, Multiplied
 from screenpath.regions.geometry import Ball, KernelPoint
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
+from tests.conftest import set_constant
 
 SCALE, UNIT, OUTWARD, UNDERFLOW = 1e-3, 0.004, 1.25, 0.07
 C = 0.6
@@ -29,7 +30,7 @@ def coarse(monkeypatch):
     for module in (kernel, kernel_products, sharp):
         for name, value in (("gamma", large), ("UNIT", UNIT), ("OUTWARD", OUTWARD)):
             monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(kernels, "UNDERFLOW", UNDERFLOW)
+    set_constant(monkeypatch, kernels, "UNDERFLOW", UNDERFLOW)
 
 
 def problem(n=14, seed=0):

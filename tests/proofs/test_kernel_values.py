@@ -11,6 +11,7 @@ from screenpath.kernels.rows import gram as distances
 from screenpath.kernels.rows import precise
 from screenpath.rows import kernel_functions
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
+from tests.conftest import set_constant
 
 SCALE, UNIT, OUTWARD = 1e-3, 0.004, 1.25
 LIBRARY, HIDDEN = 0.006, 0.0007
@@ -30,7 +31,7 @@ def coarse(monkeypatch):
         ("HIDDEN", HIDDEN), ("EXPONENT_ERROR", 0.8),
     ):  # fmt: skip
         monkeypatch.setattr(kernel_functions, name, value)
-    monkeypatch.setattr(distances, "EPSILON", 0.02)
+    set_constant(monkeypatch, distances, "EPSILON", 0.02)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
@@ -159,7 +160,7 @@ def test_sums_in_twice_the_precision_are_formed_so_many_at_a_time(monkeypatch):
 
 
 def test_bounds_of_sums_in_float32(monkeypatch):
-    monkeypatch.setattr(distances, "ROUGH_LEAST", -12.0)
+    set_constant(monkeypatch, distances, "ROUGH_LEAST", -12.0)
     rng = np.random.default_rng(4)
     index, target, weights = rng.permutation(600)[:590], rng.permutation(600)[:5], 7.0 * rng.normal(size=590)
     weights[0], blocks = 0.0, KernelBlocks(rng.normal(size=(600, 3)), KernelFunction("rbf", 0.3))

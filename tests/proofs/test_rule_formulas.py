@@ -31,7 +31,7 @@ from screenpath.screen.pathwise import (
 )
 from screenpath.solve import make_solver
 from screenpath.walk.loop import PathOptions, solve_point, walk
-from tests.conftest import two_classes
+from tests.conftest import set_constant, two_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -70,7 +70,7 @@ def test_the_ball_of_a_pair(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_ball_of_a_guess(seed, monkeypatch):
     model, pair = model_and_pair(seed, **LARGE)
-    monkeypatch.setattr(kernels, "LEAST", 0.05)  # what a root of squares may lose by underflow
+    set_constant(monkeypatch, kernels, "LEAST", 0.05)  # what a root of squares may lose by underflow
     for C in (0.3, 1.7):
         plain = type(model).middle
         model.middle = lambda reference, guess, C, plain=plain: (*plain(model, reference, guess, C)[:2], 0.21, 0.13)
@@ -87,7 +87,7 @@ def test_the_ball_of_a_guess(seed, monkeypatch):
 
 def test_the_ball_of_a_guess_with_a_free_intercept(monkeypatch):
     _, pair = model_and_pair(1, **LARGE)
-    monkeypatch.setattr(kernels, "LEAST", 0.05)
+    set_constant(monkeypatch, kernels, "LEAST", 0.05)
     monkeypatch.setattr("screenpath.screen.box.OUTWARD", 1.25)
     C, center, told = 1.7, Point(np.array([1.0, 2.0]), np.zeros(6), 5.0), []
     model = SimpleNamespace(

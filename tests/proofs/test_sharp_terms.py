@@ -12,6 +12,7 @@ from screenpath.kernels.problem import box as kernels
 from screenpath.problem import sharp
 from screenpath.problem.box import BoxModel
 from screenpath.rows.memory import MemoryRows
+from tests.conftest import set_constant
 from tests.safety.rational import Exact
 
 SCALE = 1e-3
@@ -27,7 +28,7 @@ def coarse(monkeypatch):
     monkeypatch.setattr(sharp, "gamma", large)
     for name, value in (("UNIT", 0.004), ("TINY", 0.003), ("OUTWARD", 1.25)):
         monkeypatch.setattr(sharp, name, value)
-    monkeypatch.setattr(kernels, "UNDERFLOW", 0.07)
+    set_constant(monkeypatch, kernels, "UNDERFLOW", 0.07)
 
 
 def problem(seed=0, kind="quantile", n=12, d=3, C=0.6):
