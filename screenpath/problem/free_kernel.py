@@ -20,7 +20,7 @@ from screenpath.problem.intercept import Balanced, inside
 from screenpath.problem.kernel import KernelModel
 from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
 from screenpath.problem.reduced import Freed
-from screenpath.problem.smooth import shares
+from screenpath.problem.smooth import sums
 from screenpath.regions.lever import KernelLevered, distance
 
 TRIES = 5  # times that a dual point is moved until it sums to 0 at the intercept of its own w
@@ -36,7 +36,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         self.set_up()
         if self.bend is not None:
             t = self.placed(np.zeros(self.size))[-1]
-            self.bounds[box_kernels.ZERO] = float(shares(t, 0.0, self.lo, self.hi, self.bend).sum())
+            self.bounds[box_kernels.ZERO] = sums(t, 0.0, self.lo, self.hi, np.zeros(t.size), 0.0, self.bend)[0]
         present = np.flatnonzero(self.signless.width > 0.0)
         index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
         products, off = self.products_of(index, np.full(index.size, 1.0 / index.size))

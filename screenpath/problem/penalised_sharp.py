@@ -79,7 +79,8 @@ class _Sums:
         if self._both_zero():
             return replace(c, primal=0.0, primal_error=0.0, gap=0.0, rounding=0.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, m.low, m.high, m.gamma)
+            loss = (np.full(self.t.size, number) for number in (m.low, m.high, m.gamma))
+            rows = row_shares(self.t, self.t_error, self.theta, self.weights / m.n, *loss)
             columns = column_shares(self.w, self.u, m.signs[self.features], self.u_error, c.alpha, c.beta)
             penalty = 0.5 * _total(c.alpha * self.w * self.w) + c.beta * _total(np.abs(self.w))
             more = self._residue() if c.off > 0.0 else 0.0
@@ -199,10 +200,10 @@ def l1_sharpened(model, c):
     products, unsure = _l1_products(model, lam, r, taken * np.sqrt(squares) * OUTWARD, support, best)
     largest = float(np.max(model.outward(products) + unsure, initial=0.0)) * OUTWARD
     scale = l1_kernels.dual_scale(lam, total, squares, largest)
-    point, w = scale * r, c.w[support]
+    point, w, ones = scale * r, c.w[support], np.ones(r.size)
     shift = (taken + 4.0 * UNIT) * point  # of the entries of the point for which y.r is 0
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = row_shares(slack, off, point, np.ones(point.size), 0.0, inf, 1.0)
+        rows = row_shares(slack, off, point, ones, 0.0 * ones, inf * ones, ones)
         columns = column_shares(w, scale * products[support], model.allowed[support], scale * unsure[support], 0.0, lam)
         more = fsum((np.abs(point - slack) + off + 0.5 * shift) * shift)
     weight = fsum(np.abs(w))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from screenpath.errors import UsageError
+from screenpath.kernels.problem.share import row_shares
 from screenpath.numbers.rounding import UNIT
 
 SURE = 1.0 + 32.0 * UNIT  # factor of a bound: a share is formed in a few operations, and `bend` is rounded
@@ -27,25 +28,15 @@ def bends(smoothing: float, weights: np.ndarray) -> np.ndarray:
     return found
 
 
-def shares(t, theta, lo, hi, bend) -> np.ndarray:
-    """Return the rows' shares of the gap, over C: ``max over a of (a - theta) t - bend/2 (a - theta)^2``.
-
-    ``t`` is the distance of ``c`` from the form with ``bend theta``. At ``theta = 0`` this is the loss.
-    """
-    step = np.minimum(np.maximum(t / bend, lo - theta), hi - theta)
-    return step * (t - 0.5 * bend * step)
-
-
 def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, ...]:
     """Return what :func:`kernels.problem.box.box_sums` does; ``forms``, without ``bend theta``, are off by ``errors``.
 
     Two more: half the sum of ``bend theta^2``, by which ``ell`` is less, so that ``C ell - C^2/2 theta'Q theta`` is the
-    dual value; and what the errors may do to ``xi``, whose slope is small where a loss is.
+    dual value; and what the errors may do to ``xi``, whose slope is small where a loss is. That ``bend`` is rounded
+    moves the distances from the best forms, which are less by ``bend theta``.
     """
-    away, own = c - forms, bend * theta
-    t, e = away - own, errors + 4.0 * UNIT * (np.abs(away) + np.abs(own))
-    most = np.maximum(shares(t + e, theta, lo, hi, bend), shares(t - e, theta, lo, hi, bend))
-    xi, plain = float(shares(away, 0.0, lo, hi, bend).sum()), float(shares(t, theta, lo, hi, bend).sum())
-    bent, reach = 0.5 * float(theta @ own), np.abs(away) + e
-    unsure = float(np.minimum(reach / bend, np.maximum(np.abs(lo), np.abs(hi))) @ e) * SURE
-    return xi, float(theta @ c) - bent, plain, float(most.sum()) * SURE, bent, unsure
+    own = bend * theta
+    rows = row_shares(c - forms, errors + 4.0 * UNIT * np.abs(own), theta, np.ones(theta.size), lo, hi, bend)
+    xi, unsure, plain, more = (float(row.sum()) for row in rows)
+    bent = 0.5 * float(theta @ own)
+    return xi, float(theta @ c) - bent, plain, (plain + more) * SURE, bent, unsure * SURE

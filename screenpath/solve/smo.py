@@ -22,7 +22,7 @@ from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import balanced_to, inside
 from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
-from screenpath.problem.smooth import shares
+from screenpath.problem.smooth import sums
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
 from screenpath.rows.kernel_functions import ROUGH_UNIT
@@ -127,10 +127,8 @@ class Run:
         self.newton = FaceNewton(reduced.rows.plan.free, self.free, reduced.rows.spaces[1])
         self.progress = Progress(PATIENCE)
         self.gap = np.inf
-        self.kinks, self.floor = (
-            reduced.c,
-            reduced.tail,
-        )  # where the products have their kinks, and what these are off by
+        # Where the products have their kinks, and what these are off by.
+        self.kinks, self.floor = reduced.c, reduced.tail
         self.read()
 
     def read(self) -> None:
@@ -167,7 +165,8 @@ class Run:
         r = self.reduced
         loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         if r.bend is not None:
-            return float(shares(self.kinks - self.products, self.alpha, r.lo, r.hi, r.ridge).sum()), linear
+            forms = self.products - r.ridge * self.alpha
+            return sums(self.kinks, forms, r.lo, r.hi, self.alpha, 0.0, r.ridge)[2], linear
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         return loss - linear + float(self.alpha @ self.products), linear
 

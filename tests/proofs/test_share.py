@@ -29,7 +29,7 @@ def share(x, v, lo, hi, curve, kink) -> F:
 
 
 def one_row(t, off, theta, weight, lo, hi, curve):
-    return row_shares(*(np.array([value]) for value in (t, off, theta, weight)), lo, hi, curve)[:, 0]
+    return row_shares(*(np.array([value]) for value in (t, off, theta, weight, lo, hi, curve)))[:, 0]
 
 
 def one_column(w, u, off, curve, kink, sign=0):

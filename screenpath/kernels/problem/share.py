@@ -55,12 +55,13 @@ def row_shares(t, off, theta, weights, lo, hi, curve):
     out = np.empty((4, t.size))
     for i in range(t.size):
         v, e, x, weight = t[i], off[i] + 4.0 * UNIT * abs(t[i]), theta[i], weights[i]
-        best, plain = min(max(v / curve, lo), hi), share(x, v, lo, hi, curve, 0.0)
-        flat = lo == 0.0 and v + e <= 0.0
-        out[0, i] = weight * (best * (v - 0.5 * curve * best))
-        out[1, i] = 0.0 if flat else weight * (min(abs(best) + 0.5 * e / curve, max(hi, -lo)) * e)
+        low, high, bend = lo[i], hi[i], curve[i]
+        best, plain = min(max(v / bend, low), high), share(x, v, low, high, bend, 0.0)
+        flat = low == 0.0 and v + e <= 0.0
+        out[0, i] = weight * (best * (v - 0.5 * bend * best))
+        out[1, i] = 0.0 if flat else weight * (min(abs(best) + 0.5 * e / bend, max(high, -low)) * e)
         out[2, i] = weight * plain
-        out[3, i] = weight * (largest_share(x, v, e, lo, hi, curve, 0.0) - plain)
+        out[3, i] = weight * (largest_share(x, v, e, low, high, bend, 0.0) - plain)
     return out
 
 
@@ -78,5 +79,5 @@ def column_shares(w, u, signs, off, curve, kink):
 
 def warm_up():
     a = np.ones(2)
-    row_shares(a, a, a, a, 0.0, 1.0, 0.5)
+    row_shares(a, a, a, a, a, a, a)
     column_shares(a, a, np.zeros(2, dtype=np.int8), a, 0.5, 0.5)
