@@ -50,18 +50,17 @@ def largest_share(x, v, off, lo, hi, curve, kink):
 
 
 @kernel
-def row_shares(t, off, theta, weights, lo, hi, curve):
+def row_shares(t, off, theta, weights, lo, hi, curves):
     """Return rows' losses, their errors, shares, and what rounding adds to these at most, for ``t`` off by ``off``."""
     out = np.empty((4, t.size))
     for i in range(t.size):
-        v, e, x, weight = t[i], off[i] + 4.0 * UNIT * abs(t[i]), theta[i], weights[i]
-        low, high, bend = lo[i], hi[i], curve[i]
-        best, plain = min(max(v / bend, low), high), share(x, v, low, high, bend, 0.0)
-        flat = low == 0.0 and v + e <= 0.0
-        out[0, i] = weight * (best * (v - 0.5 * bend * best))
-        out[1, i] = 0.0 if flat else weight * (min(abs(best) + 0.5 * e / bend, max(high, -low)) * e)
+        v, e, low, high, curve = t[i], off[i] + 4.0 * UNIT * abs(t[i]), lo[i], hi[i], curves[i]
+        x, weight, flat = theta[i], weights[i], low == 0.0 and v + e <= 0.0
+        best, plain = min(max(v / curve, low), high), share(x, v, low, high, curve, 0.0)
+        out[0, i] = weight * (best * (v - 0.5 * curve * best))
+        out[1, i] = 0.0 if flat else weight * (min(abs(best) + 0.5 * e / curve, max(high, -low)) * e)
         out[2, i] = weight * plain
-        out[3, i] = weight * (largest_share(x, v, e, low, high, bend, 0.0) - plain)
+        out[3, i] = weight * (largest_share(x, v, e, low, high, curve, 0.0) - plain)
     return out
 
 
