@@ -62,6 +62,7 @@ class BoxModel(RegionModel, Resumable):
 
     fresh_every = 16  # steps after which the sum over rows is formed anew instead of updated
     level: float | None = None  # of a path over a level of the loss
+    bend: np.ndarray | None = None  # shape (N,), behind a kernel, of a smoothed loss: see :mod:`problem.smooth`
     parameter = "C"  # what a path follows
     further: Callable | None = None  # ``further(certificate) -> dict`` of further columns of a step
     fresh_unread = 256  # where few rows are read at a step: an update has few, and its rounding is counted

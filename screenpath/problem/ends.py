@@ -24,8 +24,8 @@ CONSTANT, CLOSED = "constant", "closed-form"  # what a step says in the place of
 
 
 def rests(model, certificate) -> bool:
-    """Tell whether no dual variable is at an end of its box other than 0."""
-    return bool(partition.box_rests(certificate.theta, model.lo, model.hi))
+    """Tell whether no dual variable is at an end of its box other than 0, of losses with kinks."""
+    return model.bend is None and bool(partition.box_rests(certificate.theta, model.lo, model.hi))
 
 
 def known(model, reference, C: float) -> str | None:

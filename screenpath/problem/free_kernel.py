@@ -35,8 +35,9 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         super().__init__(rows, c, lo, hi, name, **rounding)
         self.set_up()
         if self.bend is not None:
-            t = self.placed(np.zeros(self.size))[-1]
-            self.bounds[box_kernels.ZERO] = sums(t, 0.0, self.lo, self.hi, np.zeros(t.size), 0.0, self.bend)[0]
+            nothing, _, _ = self._closed_form_known = KernelModel.closed_form(self)
+            t = self.placed(nothing)[-1]
+            self.bounds[box_kernels.ZERO] = sums(t, 0.0, self.lo, self.hi, nothing, 0.0, self.bend)[0]
         present = np.flatnonzero(self.signless.width > 0.0)
         index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
         products, off = self.products_of(index, np.full(index.size, 1.0 / index.size))

@@ -46,9 +46,6 @@ class KernelModel(BoxModel):
     compiled = False  # a walk of its own would have to read the matrix
     fresh_every = 64  # a pass over a kernel matrix is long
 
-    # shape (n,), where the loss is smoothed: see :mod:`screenpath.problem.smooth`
-    bend: np.ndarray | None = None
-
     def __init__(self, rows, c, lo, hi, name: str = "svm", bend=None, **rounding):
         super().__init__(rows, c, lo, hi, name=name, **rounding)
         self.bend = bend
@@ -269,20 +266,18 @@ class KernelModel(BoxModel):
         return self._pair(C, theta, total, updates, product_error, self._spread(theta), **more)
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9)."""
+        """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9).
+
+        Of a smoothed loss, which has a kink at either end of its curve, none is looked for: a solve begins at 0.
+        """
+        if self.bend is not None:
+            return np.zeros(self.size), np.zeros(self.size), 0.0
         s = box_closed_form(self.c, self.lo, self.hi)
         total = self.slope_of(s)
         return s, total, self.range_of(total)
 
-    @property
-    def closed_until(self) -> float:
-        return super().closed_until if self.bend is None else 0.0
-
     def exact_until(self, reference: Certificate, C: float) -> bool:
         return self.bend is None and super().exact_until(reference, C)
-
-    def rests(self, certificate: Certificate) -> bool:
-        return self.bend is None and ends.rests(self, certificate)
 
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
         return self.rows.weighted_sum(theta)
@@ -291,7 +286,7 @@ class KernelModel(BoxModel):
         """Return the first reference, see :meth:`BoxModel.start`: one pass over the matrix; of many rows zero, if the
         closed form is not optimal at ``C``.
         """
-        if self.bend is not None or (self.size > MANY and self._surely_beyond(C)):
+        if self.size > MANY and self._surely_beyond(C):
             return self.certify(C, None, np.zeros(self.size))
         s, total, limit = self.closed_form()
         at = min(C, limit) if limit > 0.0 else C
@@ -314,7 +309,7 @@ class KernelModel(BoxModel):
 
     def held(self, reference: Certificate, C: float) -> tuple[Certificate, str] | None:
         """Return the pair known at ``C`` without a solve, see :mod:`problem.ends`; no kernel row is touched."""
-        name = ends.known(self, reference, C) if self.bend is None else None
+        name = ends.known(self, reference, C)
         if name is None:
             return None
         theta, total, error, rough = reference.theta, reference.total, reference.product_error, reference.rough

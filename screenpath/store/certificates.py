@@ -169,7 +169,7 @@ def proven(model, pair, C: float, states: np.ndarray) -> np.ndarray:
 
     Nobody claims that of a smoothed loss, whose rows reach the ends of their boxes beyond the kinks.
     """
-    if getattr(model, "bend", None) is not None:
+    if model.bend is not None:
         return np.zeros(states.size, dtype=bool)
     ball = pair_ball(pair, C)
     larger = Ball(ball.center, (1.0 + RELATIVE) * ball.radius + ABSOLUTE * ball.extent)
