@@ -290,7 +290,7 @@ class BoxModel(RegionModel, Resumable):
         return self._certificate_of(closed, min(C, limit) if limit > 0.0 else C)
 
     def exact_until(self, reference: Certificate, C: float) -> bool:
-        return C <= reference.C and self.level is None
+        return C <= reference.C and self.level is None and self.bend is None
 
     rests = ends.rests
 

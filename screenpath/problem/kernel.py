@@ -276,9 +276,6 @@ class KernelModel(BoxModel):
         total = self.slope_of(s)
         return s, total, self.range_of(total)
 
-    def exact_until(self, reference: Certificate, C: float) -> bool:
-        return self.bend is None and super().exact_until(reference, C)
-
     def slope_of(self, theta: np.ndarray) -> np.ndarray:
         return self.rows.weighted_sum(theta)
 

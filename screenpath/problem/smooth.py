@@ -19,9 +19,8 @@ SURE = 1.0 + 32.0 * UNIT  # factor of a bound: a share is formed in a few operat
 
 def bends(smoothing: float, weights: np.ndarray) -> np.ndarray:
     """Return ``bend`` for rows of these weights; of a row without weight it plays no part."""
-    with np.errstate(over="ignore", divide="ignore"):
-        found = smoothing / weights
-    found[weights == 0.0] = smoothing
+    with np.errstate(over="ignore"):
+        found = np.divide(smoothing, weights, out=np.full_like(weights, smoothing), where=weights != 0.0)
     if not np.isfinite(found).all():
         what = f"`smoothing={smoothing:g}` over the weight of row {int(np.argmax(found)) + 1} is infinite"
         raise UsageError(what, "give the row the weight 0")
