@@ -28,10 +28,8 @@ from screenpath.catalogue.scores import votes
 from screenpath.catalogue.specs import SPECS
 from screenpath.catalogue.targets import checked_weights
 from screenpath.data.files.arrays import canonical, filled, is_table, rows_of
-from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import Form
 from screenpath.data.files.frame import encoded, encoded_like
-from screenpath.data.files.prepare import Preparation
 from screenpath.engine.problem import Problem, Targets
 from screenpath.engine.result import KernelPathResult, PathResult, Result
 from screenpath.errors import DataError, UsageError
@@ -190,7 +188,6 @@ class PathEstimator(BaseEstimator, ABC):
         self.n_iter_ = int(max(step.epochs for step in steps))
         gaps = np.array([step.gap for step in steps])
         self.dual_gap_ = float(gaps[0]) if gaps.size == 1 else gaps
-        self._preparation: Preparation = paths[0].preparation
         for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # those of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if getattr(self, "kernel", None) is None:
@@ -261,17 +258,8 @@ class PathEstimator(BaseEstimator, ABC):
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
             X = check_array(encoded_like(X, self._form), **self._accepted)
-        X = canonical(X)
-        if hasattr(self, "dual_coef_"):
-            paths = self.path_ if isinstance(self.path_, list) else [self.path_]
-            forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
-        else:
-            X = completed(X, self._preparation.fill)
-            if self._preparation.kind == "l2":  # the only scaling that the weights do not undo
-                X = Preparation("l2", None, None, 0.0, X.shape[1]).apply(X)
-            weights = np.atleast_2d(self.coef_) if isinstance(self.coef_, np.ndarray) else self.coef_
-            forms = X @ weights.T
-            forms = (forms.toarray() if sp.issparse(forms) else forms) + self.intercept_
+        X, paths = canonical(X), self.path_ if isinstance(self.path_, list) else [self.path_]
+        forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
         return forms.ravel() if forms.shape[1] == 1 else forms
 
 
@@ -373,8 +361,7 @@ class Classifier(ClassifierMixin, PathEstimator):
         forms = super()._forms(X)
         if self._sides is None or self._voting:
             return forms
-        if hasattr(self, "dual_coef_"):  # of the paths
-            forms = forms.reshape(len(forms), -1) @ self._sides.T
+        forms = forms.reshape(len(forms), -1) @ self._sides.T
         learned = self._sides.any(axis=1)
         forms[:, ~learned] = forms[:, learned].min(axis=1, keepdims=True) - 1.0  # classes without weight
         return forms
