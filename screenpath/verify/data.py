@@ -320,6 +320,15 @@ def with_zeros(block: Block, some: np.ndarray) -> Block:
     return Block(block.first, block.labels, block.indptr + more, columns, values)
 
 
+def taken(block: Block, rows: np.ndarray, first: int = 0) -> Block:
+    """Return some rows of a block, in the order given; ``first`` is the number of the first of them there."""
+    lengths = np.diff(block.indptr)[rows]
+    ends = np.append(0, np.cumsum(lengths))
+    entries = np.arange(ends[-1]) + np.repeat(block.indptr[rows] - ends[:-1], lengths)
+    tails = None if block.tails is None else block.tails[entries]
+    return Block(first, block.labels[rows], ends, block.columns[entries], block.values[entries], tails, block.bias)
+
+
 def row_norms(block: Block) -> tuple[np.ndarray, np.ndarray]:
     """Return the norms of the rows in two parts, good to ``4 UNIT^2``; 1 for a row of zeros."""
     norms, tails = np.ones(block.labels.size), np.zeros(block.labels.size)

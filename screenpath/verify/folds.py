@@ -24,7 +24,7 @@ import numpy as np
 
 from screenpath.verify import file as form
 from screenpath.verify import levers
-from screenpath.verify.data import Block, signs_of
+from screenpath.verify.data import signs_of, taken
 from screenpath.verify.exact import TINY, UNIT, UP, fsum, norm_above, squared
 from screenpath.verify.problem import read_numbers
 from screenpath.verify.products import check as check_steps
@@ -47,13 +47,10 @@ def some(blocks, rows: np.ndarray):
     """Yield the given rows of blocks, in order, as blocks."""
     first = 0
     for block in blocks:
-        keep = np.isin(block.first + np.arange(block.labels.size), rows)
-        if keep.any():
-            entries, ends = keep[block.rows], np.cumsum(np.diff(block.indptr)[keep])
-            tails = None if block.tails is None else block.tails[entries]
-            parts = np.append(0, ends), block.columns[entries], block.values[entries], tails
-            yield Block(first, block.labels[keep], *parts, block.bias)
-            first += int(keep.sum())
+        keep = np.flatnonzero(np.isin(block.first + np.arange(block.labels.size), rows))
+        if keep.size:
+            yield taken(block, keep, first)
+            first += keep.size
 
 
 class Part:

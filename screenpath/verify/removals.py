@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screenpath.verify.certificate import product_of
-from screenpath.verify.data import Block, signs_of
+from screenpath.verify.data import Block, signs_of, taken
 from screenpath.verify.exact import TINY, UNIT, UP, fsum, gamma, norm_above, squared
 from screenpath.verify.file import BETWEEN, HIGH, unpack
 from screenpath.verify.products import norms_of, products_of
@@ -69,15 +69,6 @@ def whole(source) -> Block:
     )
     tails = None if blocks[0].tails is None else np.concatenate([block.tails for block in blocks])
     return Block(0, labels, ends, columns, values, tails, blocks[0].bias)
-
-
-def taken(block: Block, rows: np.ndarray) -> Block:
-    """Return some rows, in the order given."""
-    lengths = np.diff(block.indptr)[rows]
-    ends = np.append(0, np.cumsum(lengths))
-    entries = np.arange(ends[-1]) + np.repeat(block.indptr[rows] - ends[:-1], lengths)
-    tails = None if block.tails is None else block.tails[entries]
-    return Block(0, block.labels[rows], ends, block.columns[entries], block.values[entries], tails, block.bias)
 
 
 class Removals:
