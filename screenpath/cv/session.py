@@ -127,13 +127,8 @@ class CvSession(Session):
 
     def task_options(self, raw) -> dict:
         """Return the options, with the memory for kernel matrices divided among the processes."""
-        o = self.options
-        if o.get("penalty_weights") is not None:
-            o = {**o, "penalty_weights": self.data.penalties}
-        if o.get("signs") is not None:
-            o = {**o, "signs": self.data.signs}
-        if o.get("groups") is not None:
-            o = {**o, "groups": self.data.groups}
+        read = {"penalty_weights": self.data.penalties, "signs": self.data.signs, "groups": self.data.groups}
+        o = {**self.options, **{name: values for name, values in read.items() if self.options.get(name) is not None}}
         if self.spec.rows is None:
             return o
         o = load.kernel_options(o, raw)

@@ -78,17 +78,10 @@ class Inspection:
 
     def row_norms(self) -> np.ndarray:
         """Return the norm of every row; squares stay in range, and a missing value counts as 0."""
-        largest, total = np.zeros(self.data.n), np.zeros(self.data.n)
-        for rows, X in self._rows():
-            np.maximum.at(largest, rows, np.abs(np.nan_to_num(X.data)))
-        scale = np.where(largest > 0, largest, 1.0)
-        for rows, X in self._rows():
-            np.add.at(total, rows, (np.nan_to_num(X.data) / scale[rows]) ** 2)
-        return largest * np.sqrt(total)
-
-    def _rows(self):
+        norms = np.zeros(self.data.n)
         for start, _, X in self._blocks():
-            yield start + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X
+            np.hypot.at(norms, start + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.nan_to_num(X.data))
+        return norms
 
     def _blocks(self):
         """Yield the data block by block: the first row of a block, its columns (None: all of them), and its values."""

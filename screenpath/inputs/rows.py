@@ -85,6 +85,11 @@ def with_free_bias(spec, preparation: Preparation) -> Preparation:
     return replace(preparation, bias=1.0) if spec.free_bias else preparation
 
 
+def digest_of(values: np.ndarray) -> str:
+    """Return the SHA-256 of numbers as float64."""
+    return hashlib.sha256(values.astype(np.float64).tobytes()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Described:
     """Stands for rows that the model has taken over: what run.json reports about them."""
@@ -122,27 +127,20 @@ class Training(Prepared):
         labels = self.labels or {}
         return labels.get("classes") or list(labels.values())
 
-    @property
-    def weights_sha256(self) -> str | None:
-        return None if self.weights is None else hashlib.sha256(self.weights.tobytes()).hexdigest()
-
     def identity(self) -> dict:
         """Return the hashes by which two runs are known to have the same data, weights, names and labels."""
         names = None
         if self.names is not None or self.label_names is not None:
             names = hashlib.sha256(repr((self.names, self.label_names)).encode("utf-8", "backslashreplace")).hexdigest()
         numbers = [label for label in self.sides if label != "rest"] if isinstance(self.label_texts, Spelled) else []
-        penalties = None if self.penalties is None else hashlib.sha256(self.penalties.tobytes()).hexdigest()
-        signs = None if self.signs is None else hashlib.sha256(self.signs.astype(np.float64).tobytes()).hexdigest()
-        groups = None if self.groups is None else hashlib.sha256(self.groups.tobytes()).hexdigest()
+        of_features = {"penalty": self.penalties, "signs": self.signs, "groups": self.groups}
+        given = {f"{name}_sha256": digest_of(values) for name, values in of_features.items() if values is not None}
         return {
             "data_sha256": self.sha256,
-            "weights_sha256": self.weights_sha256,
+            "weights_sha256": None if self.weights is None else digest_of(self.weights),
             **({} if names is None else {"names_sha256": names}),
             **({"labels": finite(self.labels)} if numbers and are_texts(numbers) else {}),
-            **({} if penalties is None else {"penalty_sha256": penalties}),
-            **({} if signs is None else {"signs_sha256": signs}),
-            **({} if groups is None else {"groups_sha256": groups}),
+            **given,
         }
 
     def description(self) -> dict:

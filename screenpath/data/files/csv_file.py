@@ -139,26 +139,23 @@ class CsvFile:
             self._bounded.used()
             if not lines:
                 return
-            if '"' in "".join(lines):  # a cell may continue on the next line: read cells, not lines, from here on
-                for before, found in self._rows(chain(lines, self._text), rows):
-                    yield from self._batch(CsvBatch(self, before, found))
-                return
-            if {line.count(self.delimiter) for line in lines} == {width - 1}:
+            quoted = '"' in "".join(lines)  # a cell may continue on the next line: read cells, not lines, from here on
+            if not quoted and {line.count(self.delimiter) for line in lines} == {width - 1}:
                 yield LineBatch(self, self._line, lines)
                 self._line += len(lines)
-            else:
-                for before, found in self._rows(lines, rows):
-                    yield from self._batch(CsvBatch(self, before, found))
+                continue
+            for before, found in self._rows(chain(lines, self._text) if quoted else lines, rows):
+                batch = CsvBatch(self, before, found)
+                self._check_width(batch)
+                if batch.size:
+                    yield batch
 
-    def _batch(self, batch: CsvBatch) -> Iterator[CsvBatch]:
-        """Yield a batch, if it has rows, after checking that each has as many cells as the header."""
+    def _check_width(self, batch: CsvBatch) -> None:
         width = len(self.columns)
         for k, row in enumerate(batch.rows):
             if len(row) != width:
                 hint = "numbers of rows, too, have a name in the header; cells that hold the delimiter stand in quotes"
                 raise DataError(f"{self.name}, line {batch.line(k)}: {len(row)} cells, the header has {width}", hint)
-        if batch.size:
-            yield batch
 
 
 def _span(cells: list[str]) -> int:

@@ -135,10 +135,6 @@ class Growing:
         self.array[self.size : self.size + values.size] = values
         self.size += values.size
 
-    def widen(self) -> None:
-        """Continue with 64-bit integers."""
-        self.array = self.array.astype(np.int64)
-
     def finish(self) -> np.ndarray:
         self.array.resize(self.size, refcheck=False)
         return self.array

@@ -108,7 +108,7 @@ class Parser:
         self.lines += lines
         if self.seen[1] > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
             self._ask(2 * self.indices.array.nbytes)
-            self.indices.widen()
+            self.indices.array = self.indices.array.astype(np.int64)
         # Arrays so far count as taken; the row pointers are made at the end.
         new = labels.nbytes + counts.nbytes + values.nbytes + indices.nbytes
         self._ask(new + 8 * (self.labels.size + rows), new)

@@ -273,12 +273,8 @@ def occurring_columns(rows: ShardFolder) -> tuple[np.ndarray, np.ndarray]:
             columns, found = np.arange(shard.dense.shape[1]), np.count_nonzero(shard.dense, axis=0)
         else:
             columns, found = shard.columns, np.bincount(shard.indices, minlength=shard.columns.size)
-        if wide:
-            both = np.union1d(numbers, columns)
-            more = np.zeros(both.size, dtype=np.int64)
-            more[np.searchsorted(both, numbers)] = counts
-            numbers, counts = both, more
-        counts[np.searchsorted(numbers, columns)] += found
+        numbers, place = np.unique(np.concatenate([numbers, columns]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, found]), numbers.size).astype(np.int64)
     there = counts > 0 if wide and counts.any() else np.ones(numbers.size, dtype=bool)
     return numbers[there], counts[there]
 
