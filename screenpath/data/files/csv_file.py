@@ -13,7 +13,7 @@ import numpy as np
 
 from screenpath.data.files.advice import COMMAS
 from screenpath.data.files.cells import USUAL, Cells
-from screenpath.data.files.source import BUFFER, Rejoined
+from screenpath.data.files.source import BLANK, BUFFER, Rejoined, beginning
 from screenpath.data.files.table import ENCODE, MISSING, NOT_FINITE, Texts
 from screenpath.data.safe.memory import in_force
 from screenpath.data.words.faults import Fault
@@ -55,13 +55,8 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def first_line(stream) -> tuple[bytes, io.BufferedReader]:
     """Return the first non-empty line of a stream with what precedes it, and a stream that begins anew."""
-    head = b""
-    while len(head) < HEADER and not head.lstrip(b"\xef\xbb\xbf\r\n").count(b"\n"):
-        more = stream.read1(BUFFER) if hasattr(stream, "read1") else stream.read(BUFFER)
-        if not more:
-            break
-        head += more
-    lead = len(head) - len(head.lstrip(b"\xef\xbb\xbf\r\n"))
+    head = beginning(stream, lambda head: len(head) >= HEADER or b"\n" in head.lstrip(BLANK))
+    lead = len(head) - len(head.lstrip(BLANK))
     end = head.find(b"\n", lead)
     line = head if end < 0 else head[: end + 1]
     return line, io.BufferedReader(Rejoined(head, stream), BUFFER)

@@ -57,6 +57,7 @@ _FOREIGN = (
 )
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 FOREIGN = "unpack or convert it to LIBSVM text, CSV or Parquet first; screenpath.write_libsvm(FILE, X, y) writes arrays"
+BLANK = b"\xef\xbb\xbf\r\n"  # bytes before the first line that says something
 BUFFER = 1 << 16  # bytes read at once from an archive
 _HEAD = 6  # first bytes, which identify a compression
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -93,7 +94,7 @@ def open_source(source, encoded: bool = False):
 def _decompressed(raw, name: str, encoded: bool = False):
     opener = None
     try:
-        head = _first_bytes(raw)
+        head = beginning(raw, lambda head: len(head) >= _HEAD, _HEAD)
         for magic, what in _FOREIGN:
             if head.startswith(magic):
                 hint = "name the file: Parquet is not read from a stream" if magic == PARQUET else FOREIGN
@@ -110,15 +111,12 @@ def _decompressed(raw, name: str, encoded: bool = False):
         raise (_unreadable if opener is None else _damaged)(name, error) from None
 
 
-def _first_bytes(raw) -> bytes:
-    """Read the bytes that identify a compression; a pipe may deliver them one by one."""
-    head = b""
-    while len(head) < _HEAD:
-        more = raw.read(_HEAD - len(head))
+def beginning(stream, enough, most: int = BUFFER) -> bytes:
+    """Return the first bytes of a stream, read until they are ``enough``; a pipe may deliver them one by one."""
+    read, head = getattr(stream, "read1", stream.read), b""
+    while not enough(head) and (more := read(most)):
         if isinstance(more, str):
             raise TypeError("the stream gives text; open it in binary mode ('rb')")
-        if not more:
-            break
         head += more
     return head
 

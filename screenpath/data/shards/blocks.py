@@ -19,7 +19,7 @@ from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
 from screenpath.data.files.read import auto_columns, is_table_file, opened
 from screenpath.data.files.reader import Reader
-from screenpath.data.files.source import BUFFER, PartlyRead, StreamCopy, open_source
+from screenpath.data.files.source import BLANK, PartlyRead, StreamCopy, beginning, open_source
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.shards import ShardFolder, content_sha256
@@ -49,9 +49,9 @@ def rereadable(sources: Sequence, folder):
                 found.append(source)
                 continue
             stream, name = stack.enter_context(open_source(source))
-            head = _head(stream)
+            head = beginning(stream, _shows_label)
             begun = PartlyRead(head, stream, name)
-            twice = header_of(head.lstrip(b"\xef\xbb\xbf\r\n")) is not None or first_is_word(head.splitlines())
+            twice = header_of(head.lstrip(BLANK)) is not None or first_is_word(head.splitlines())
             found.append(stack.enter_context(StreamCopy(begun, name, folder)) if twice else begun)
         yield found
 
@@ -64,18 +64,10 @@ def _is_stream(source) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _head(stream) -> bytes:
-    """Return the beginning of a stream: its lines up to the first that has a label."""
-    head = b""
-    while len(head) < HEADER:
-        more = stream.read1(BUFFER)
-        if not more:
-            break
-        head += more
-        whole = head[: head.rfind(b"\n") + 1].lstrip(b"\xef\xbb\xbf\r\n")
-        if whole and first_is_word(whole.splitlines()) is not None:
-            break
-    return head
+def _shows_label(head: bytes) -> bool:
+    """Tell whether a line with a label is among the first whole lines of a stream, or so many bytes have none."""
+    whole = head[: head.rfind(b"\n") + 1].lstrip(BLANK)
+    return len(head) >= HEADER or first_is_word(whole.splitlines()) is not None
 
 
 def label_words(sources: Sequence, limit: MemoryLimit) -> tuple[str, ...]:
