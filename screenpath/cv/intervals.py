@@ -14,7 +14,6 @@ from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import DataError, RunFolderError
 from screenpath.inputs.load import read_training
 from screenpath.inputs.rows import Samples
-from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.store.open import Run
 from screenpath.walk.step import CERTIFIED
@@ -45,7 +44,7 @@ def intervals_of(run: Run, step, X, level: float = 0.9, training: str | tuple | 
 
 def _by_folds(run: Run, parameters: list, X, level: float, training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of n training rows their errors when held out and their folds, and (m, folds) predictions of new rows."""
-    with problem_of_run(run, training_path(run, training)) as (spec, asked, data):
+    with problem_of_run(run, training) as (spec, asked, data):
         check_level(level, data.sample_weights)
         raw, n, count = read_training(asked), data.targets.size, X.shape[0]
         o = {**run.record["options"], **asked, "penalty_weights": data.penalties, "signs": data.signs}

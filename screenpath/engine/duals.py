@@ -19,7 +19,7 @@ from screenpath.data.words.tables import csv_text
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import RunFolderError, UsageError
-from screenpath.inputs.run_data import training_data, training_path
+from screenpath.inputs.run_data import training_data
 from screenpath.store.certificates import proven, states_of
 from screenpath.store.open import Run
 from screenpath.store.record import damaged
@@ -87,7 +87,7 @@ def duals_of(run: Run, step: dict, training: str | tuple | None = None) -> Duals
         theta, states, sure = _stored(run, step, loss, data.n)
         source = STORED
     else:
-        theta, states, sure = _solved_again(run, step, training_path(run, training))
+        theta, states, sure = _solved_again(run, step, training)
         source = AGAIN
     signs = 1.0 if run.labels is None else run.targets(data.y)
     if (NETS[run.model].box if run.model in NETS else loss or SVM).mirrored:
@@ -127,9 +127,9 @@ def _stored(run: Run, step: dict, loss, n: int) -> tuple:
     return theta, states, sure
 
 
-def _solved_again(run: Run, step: dict, path: str | tuple) -> tuple:
+def _solved_again(run: Run, step: dict, training: str | tuple | None) -> tuple:
     """Return the same as :func:`_stored`, from the problem of the step solved again."""
-    with problem_of_run(run, path) as (spec, options, data):
+    with problem_of_run(run, training) as (spec, options, data):
         several = len(run.parameters) > 1
         at: Any = tuple(step[name] for name in run.parameters) if several else step[run.parameters[0]]
         if not np.all(np.greater_equal(at, 0.0)):

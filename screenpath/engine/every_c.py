@@ -19,7 +19,6 @@ from screenpath.engine.leave_out import TOL, check_left_out, say_cost
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import training_path
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.solve.polish import polished
 from screenpath.solve.removal import Solution
@@ -233,8 +232,7 @@ def every_c(run: Run, training: str | tuple | None = None, tell: Any = None) -> 
         raise UsageError(f"{run.path} has a kernel: every C is for linear runs", "use its steps: `steps=all`")
     if len(run.steps) < 2:
         raise UsageError(f"every C needs a path: {run.path} has one step", "compute a grid of several values")
-    with problem_of_run(run, training_path(run, training), tol=min(run.record["options"]["tol"], TOL)) as found:
-        spec, asked, data = found
+    with problem_of_run(run, training, TOL) as (spec, asked, data):
         way = Path.of(spec, asked, data, sorted(step["C"] for step in run.steps))
         ensure_compiled("removal_sides")
         began = time.process_time()

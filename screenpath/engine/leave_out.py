@@ -17,7 +17,7 @@ from screenpath.data.words.tables import csv_text, finite
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import of_width, training_path
+from screenpath.inputs.run_data import of_width
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
 from screenpath.solve.polish import polished
@@ -303,8 +303,7 @@ def leave_one_out(
     decides are not solved. The data are prepared (scaled, weighted) as for all rows. ``tell`` hears of a long wait.
     """
     check_left_out(run)
-    tol = min(run.record["options"]["tol"], TOL)
-    with problem_of_run(run, training_path(run, training), tol=tol) as (spec, asked, data):
+    with problem_of_run(run, training, TOL) as (spec, asked, data):
         way = Path.of(spec, asked, data, [step["C"] for step in steps])
         n = way.model.rows.n
         drawn = n if rows is None else min(rows, n)

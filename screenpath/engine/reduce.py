@@ -22,7 +22,6 @@ from screenpath.data.words.labels import label_text
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError, folder_of
-from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD
 from screenpath.problem.between import Between, Solved
@@ -92,8 +91,7 @@ def reduced(run: Run, low: float | None, high: float | None, training: str | Non
         raise UsageError(f"C from {low:g} to {high:g} is no range", "give two ends above 0, the smaller one first")
     spaced = log_grid(low, high, 2 + int(np.log(high / low) / np.log(SPACING)))
     values = np.unique([*spaced, *grid[(grid > low) & (grid < high)]])
-    tol = min(ACCURACY, run.record["options"]["tol"])
-    with problem_of_run(run, training_path(run, training), tol=tol) as (spec, options, data):
+    with problem_of_run(run, training, ACCURACY) as (spec, options, data):
         status, values = _status(spec, options, data, values)
         X, y, weights, kept = _rows(Path.of(spec, options, data, values).model, data, LOSSES[run.model], status)
     scaled = data.preparation.kind if data.preparation.fill is None else f"{data.preparation.kind}, gaps filled"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import pathlib
 
 from screenpath.catalogue.specs import SPECS
@@ -23,18 +24,21 @@ COLUMNS = ("fold_column", "group_column")  # of a cross-validation's table, whic
 
 
 @contextlib.contextmanager
-def problem_of_run(run: Run, path: str | tuple, **changed):
-    """Yield declared model, options and data of a run; ``path`` has its training data, ``changed`` are options.
+def problem_of_run(run: Run, training: str | tuple | None = None, tol: float = math.inf):
+    """Yield declared model, options and data of a run; ``training`` are its data if they have moved.
 
-    A :class:`DataError` if weights are lost or others, or if the data change meanwhile.
+    The tolerance is that of the run, or ``tol`` if this is smaller. A :class:`DataError` if weights are lost or others,
+    or if the data change meanwhile.
     """
+    path = training_path(run, training)
     declared, followed = SPECS[run.model], run.parameters[0]
     if f"{followed}_list" in {one.name for one in declared.options} - {"c_list"}:
         raise UsageError(f"{run.path} is a path over {followed}, which is not solved again", "use a path over C")
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
     columns = {name: value for name, value in run.record["options"].items() if name in COLUMNS}
-    options = {**declared.completed(kept), **columns, "data": path, "rule": "gap", "time_limit": None, **changed}
+    options = {**declared.completed(kept), **columns, "data": path, "rule": "gap", "time_limit": None}
+    options["tol"] = min(options["tol"], tol)
     if "gamma" in (run.record["kernel"] or {}):  # cross-validation may have chosen it
         options["gamma"] = run.record["kernel"]["gamma"]
     if run.form is None:
@@ -61,7 +65,7 @@ def problem_of_run(run: Run, path: str | tuple, **changed):
 
 def exact_at(run: Run, C: float, training: str | tuple | None = None) -> Interpolated:
     """Return the certified model at ``C``, solved from the training data."""
-    with problem_of_run(run, training_path(run, training)) as (spec, options, data):
+    with problem_of_run(run, training) as (spec, options, data):
         found, _ = next(iter(Path.of(spec, options, data, [C]).walk()))
         if found.status != CERTIFIED:
             raise RunFolderError(f"C = {C:g} could not be certified: {found.reason}", "leave out `exact`")

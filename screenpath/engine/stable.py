@@ -18,7 +18,6 @@ from screenpath.data.files.cells import completed
 from screenpath.data.words.labels import label_text
 from screenpath.engine.interpolated import is_linear, is_solved, solved
 from screenpath.errors import UsageError
-from screenpath.inputs.run_data import training_path
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD, gamma
 from screenpath.problem.between import Between, Solved, open_shares
@@ -152,8 +151,7 @@ def _again(path, grid: np.ndarray) -> Callable:
     from screenpath.problem.between_levers import LeversBetween
 
     run = path.run
-    tol = min(run.record["options"]["tol"], TOL)
-    with problem_of_run(run, training_path(run, path.training), tol=tol) as (spec, asked, data):
+    with problem_of_run(run, path.training, TOL) as (spec, asked, data):
         way = Path.of(spec, asked, data, grid)
         models = way.model.parts or (way.model,)
         bounds = LeversBetween.of if models[0].free else Balls.of
