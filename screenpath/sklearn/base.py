@@ -13,7 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -31,7 +31,7 @@ from screenpath.data.files.arrays import canonical, filled, is_table, rows_of
 from screenpath.data.files.dataset import Form
 from screenpath.data.files.frame import encoded, encoded_like
 from screenpath.engine.problem import Problem, Targets
-from screenpath.engine.result import KernelPathResult, PathResult, Result
+from screenpath.engine.result import Result
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
 from screenpath.walk.step import CERTIFIED
@@ -191,14 +191,16 @@ class PathEstimator(BaseEstimator, ABC):
         for name in ("coef_", "intercept_", "support_", "dual_coef_"):  # those of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if getattr(self, "kernel", None) is None:
-            linear = cast(Sequence[PathResult], paths)
-            self._take_weights([path.coef(at) for path in linear], [path.intercept(at) for path in linear])
+            weights = [path.coef(at) for path in paths]
+            if sp.issparse(weights[0]):  # many features, few with a column
+                self.coef_: Any = sp.csr_array(sp.vstack(weights))
+            else:
+                self.coef_ = np.concatenate([np.atleast_2d(one) for one in weights])
         else:
-            behind = cast(Sequence[KernelPathResult], paths)
-            alphas = np.concatenate([np.atleast_2d(path.coef(at)) for path in behind])
+            alphas = np.concatenate([np.atleast_2d(path.coef(at)) for path in paths])
             self.support_ = np.flatnonzero(alphas.any(axis=0))
             self.dual_coef_ = alphas[:, self.support_]
-            self.intercept_: Any = np.concatenate([np.atleast_1d(path.intercept(at)) for path in behind])
+        self.intercept_: Any = np.concatenate([np.atleast_1d(path.intercept(at)) for path in paths]).astype(np.float64)
         for name, value in steps[0].parameters.items():
             setattr(self, *self._fitted_parameter(name, value))
         self._warn([step.record() for step in steps], "the fit", level)
@@ -206,14 +208,6 @@ class PathEstimator(BaseEstimator, ABC):
     def _fitted_parameter(self, name: str, value: float) -> tuple[str, float]:
         """Return name and value of the attribute for a parameter of the path."""
         return f"{name}_", value
-
-    def _take_weights(self, weights: list, intercepts: list) -> None:
-        """Set ``coef_`` and ``intercept_``: a row for each class, or one for two classes."""
-        if sp.issparse(weights[0]):  # many features, few with a column
-            self.coef_: Any = sp.csr_array(sp.vstack(weights))
-        else:
-            self.coef_ = np.concatenate([np.atleast_2d(one) for one in weights])
-        self.intercept_ = np.concatenate([np.atleast_1d(one) for one in intercepts]).astype(np.float64)
 
     def _warn(self, rows: Sequence[dict], what: str, level: int) -> None:
         """Warn of steps that are not certified, with the largest gap; ``level`` is the stack level."""
@@ -402,6 +396,8 @@ class Regressor(RegressorMixin, PathEstimator):
         y = np.asarray(y, dtype=np.float64)
         return Targets(y, [y], [None]), weights
 
-    def _take_weights(self, weights: list, intercepts: list) -> None:
-        super()._take_weights(weights, intercepts)
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+    def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
+        super()._take(paths, at, level + 1)
+        self.intercept_ = float(self.intercept_[0])
+        if hasattr(self, "coef_"):
+            self.coef_ = self.coef_[0]

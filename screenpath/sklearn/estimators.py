@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,19 +16,15 @@ from screenpath.catalogue.scores import Sigmoid, pairs_of, votes
 from screenpath.cv.certify import ErrorBounds
 from screenpath.cv.choice import refine
 from screenpath.engine.problem import Problem, Targets
-from screenpath.engine.result import Result
 from screenpath.sklearn.base import C_VALUE, AtC, Classifier, Regressor, Single, estimator
 from screenpath.sklearn.crossval import CrossValidated, OpenEnded, SearchedC, held_out_forms
 
-PENALTIES = (
+PENALTIES = tuple(
     Option(
-        "alpha", 0.01, "number", "Weight of the L2 penalty, added to the *mean* loss; it may be 0.",
+        name, 0.01, "number", f"Weight of the {norm} penalty, added to the *mean* loss; it may be 0.",
         valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
-    ),
-    Option(
-        "beta", 0.01, "number", "Weight of the L1 penalty, added to the mean loss; it may be 0.",
-        valid=lambda value: value >= 0.0, demand="must be 0 or a positive number",
-    ),
+    )
+    for name, norm in (("alpha", "L2"), ("beta", "L1"))
 )  # fmt: skip
 TARGET = next(one for one in CERTIFY if one.name == "certify_to")
 POINTS = next(one for one in CERTIFY if one.name == "certify_points").keyword
@@ -274,11 +270,6 @@ class BoxRegressor(Regressor):
     dual_coef_ : ndarray of shape (1, n_support)
         With a kernel: ``C theta_i``; of two dual variables the difference, as in scikit-learn's ``SVR``.
     """
-
-    def _take(self, paths: Sequence[Result], at: int, level: int = 4) -> None:
-        super()._take(paths, at, level + 1)
-        if self.kernel is not None:
-            self.intercept_ = float(self.intercept_[0])
 
 
 @estimator("lad")
