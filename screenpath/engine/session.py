@@ -430,16 +430,12 @@ class Session:
         return True
 
     def original(self, weights) -> tuple:
-        """Return weights, intercept (lists for several classes) in the units of the data, and if there is one."""
-        preparation = self.data.preparation
-        if self.spec.rows is not None:  # coefficients of samples; a penalised constant is in the kernel
-            free, several = self.spec.free_bias, weights.ndim == 2
-            own, b = (weights[..., :-1], weights[..., -1]) if free else (weights, np.zeros(weights.shape[:-1]))
-            return (list(own), b.tolist(), free) if several else (own, float(b), free)
-        if weights.ndim == 1:
-            return (*preparation.original(weights), self.has_intercept)
-        parts = [preparation.original(one) for one in weights]
-        return [w for w, _ in parts], [b for _, b in parts], self.has_intercept
+        """Return weights and intercept (of several classes one each) in the units of the data, and if there is one."""
+        if self.spec.rows is None:
+            return (*self.data.preparation.original(weights), self.has_intercept)
+        if self.spec.free_bias:  # coefficients of samples, and the intercept
+            return weights[..., :-1], weights[..., -1], True
+        return weights, np.zeros(weights.shape[:-1]), False  # a penalised constant is in the kernel
 
     # -- record and summary --------------------------------------------------------------------------------------
 
