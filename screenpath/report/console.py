@@ -127,13 +127,13 @@ class Activity:
 
     def heartbeat(self) -> str:
         """Return the line for what is still under way."""
-        where = self.under_way()
+        where, done = self.under_way(), ", ".join(filter(None, (self.count(), self.times())))
         if where is None:
-            return f"{self.title}: {', '.join(part for part in (self.count(), self.times()) if part)}"
+            return f"{self.title}: {done}"
         parameters, seconds, gap, passes = where
         known = "gap not known yet" if gap is None else f"relative gap {gap:.1e} so far, {passes:.1f} passes"
         point = f"{values(parameters)} under way for {duration(seconds)}, {known}"
-        return f"{self.title}: {point}; {', '.join(part for part in (self.count(), self.times()) if part)}"
+        return f"{self.title}: {point}; {done}"
 
     def under_way(self) -> tuple | None:
         """Return parameters, seconds, relative gap (None: unknown) and passes of the step under way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -325,14 +326,11 @@ def step_of_nu(run, nu: float) -> dict:
         what = "nu belongs to runs of svm with two labels, without weights and smoothing"
         raise UsageError(what, "name a step by its C")
     rows = [row for row in run.steps if row["primal"] is not None]
-    low, high = 0, len(rows) - 1
-    ends = [nu_of(run, rows[low]), nu_of(run, rows[high])]
+    ends = [nu_of(run, rows[0]), nu_of(run, rows[-1])]
     if not ends[1] * (1.0 - 1e-9) <= nu <= ends[0] * (1.0 + 1e-9):
         span = f"nu of its steps goes from {ends[0]:.3g} down to {ends[1]:.3g}"
         hint = "a smaller `cmin` has larger ones" if nu > ends[0] else "a larger `cmax` has smaller ones"
         raise UsageError(f"{run.path} has no step with nu near {nu:g}", f"{span}; {hint}")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if nu_of(run, rows[middle]) >= nu else (low, middle)
-    found = [{**row, "nu": nu_of(run, row)} for row in (rows[low], rows[high])]
+    after = bisect(rows, -nu, 1, max(len(rows) - 1, 1), key=lambda row: -nu_of(run, row))
+    found = [{**row, "nu": nu_of(run, row)} for row in rows[after - 1 : after + 1]]
     return min(found, key=lambda row: abs(np.log(max(row["nu"], 1e-300) / nu)))

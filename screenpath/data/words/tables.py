@@ -68,17 +68,14 @@ class CsvTable:
         self.columns = tuple(columns)
 
     def opening(self) -> str:
-        return self._line(self.columns)
+        return csv_text(self.columns, ())
 
     def record(self, row: dict, first: bool) -> str:
         """Return the text of one record; columns missing in ``row`` stay empty, or null."""
-        return self._line(_cell(row.get(name)) for name in self.columns)
+        return csv_text([_cell(row.get(name)) for name in self.columns], ())
 
     def closing(self) -> str:
         return ""
-
-    def _line(self, cells) -> str:
-        return csv_text(cells, ())
 
 
 class JsonTable(CsvTable):
