@@ -109,16 +109,14 @@ class Dataset:
         """
         digest = hashlib.sha256(repr((self.n, self.width)).encode())
         X = self.stored
-        if isinstance(X, np.ndarray):
-            for k in range(0, self.n, max(1, CHUNK // self.d)):
-                digest.update(np.ascontiguousarray(X[k : k + max(1, CHUNK // self.d)], dtype=np.float64).data)
-            digest.update(np.ascontiguousarray(self.y, dtype=np.float64).data)
-            return digest.hexdigest()
-        indices = X.indices if self.columns is None else self.columns[X.indices]
-        parts = ((indices, np.int64), (X.indptr, np.int64), (X.data, np.float64), (self.y, np.float64))
-        for array, dtype in parts:
-            for k in range(0, array.size, CHUNK):
-                digest.update(np.ascontiguousarray(array[k : k + CHUNK], dtype=dtype).data)
+        parts: list[tuple] = [(X, np.float64)]
+        if not isinstance(X, np.ndarray):
+            indices = X.indices if self.columns is None else self.columns[X.indices]
+            parts = [(indices, np.int64), (X.indptr, np.int64), (X.data, np.float64)]
+        for array, dtype in (*parts, (self.y, np.float64)):
+            rows = max(1, CHUNK * len(array) // max(array.size, 1))
+            for k in range(0, len(array), rows):
+                digest.update(np.ascontiguousarray(array[k : k + rows], dtype=dtype).data)
         return digest.hexdigest()
 
 

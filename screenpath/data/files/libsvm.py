@@ -237,7 +237,7 @@ def whole_lines(stream, size: int, limit: MemoryLimit, name: str, factor: int) -
                     yield text[:filled] if text[filled - 1] == NEWLINE else np.append(text[:filled], np.uint8(NEWLINE))
                 return
             filled += got
-        stop = last_line_end(text, 0, filled)
+        stop = text[:filled].tobytes().rfind(b"\n") + 1
         if not stop:  # a line longer than the block
             limit.check_possible(2 * factor * text.size, f"{name}: a line this long", "check the file")
             text = np.concatenate([text, np.empty(text.size, dtype=np.uint8)])
@@ -314,12 +314,6 @@ def read_stream(
     if parser.labels.size == 0:
         raise DataError(f"{name} holds no samples", "a line is 'label index:value index:value ...'")
     return parser.dataset(n_features)
-
-
-def last_line_end(buffer: np.ndarray, start: int, stop: int) -> int:
-    """Return the position after the last newline in ``buffer[start:stop]``, 0 if there is none."""
-    at = buffer[start:stop].tobytes().rfind(b"\n")
-    return start + at + 1 if at >= 0 else 0
 
 
 def _row_starts(text: np.ndarray, faulty: set[int]) -> list[int]:

@@ -6,6 +6,7 @@ Streams become readable twice. Each pass over the rows fills as many blocks of c
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ import numpy as np
 from screenpath.data.files.cells import USUAL, Cells
 from screenpath.data.files.csv_file import HEADER, header_of
 from screenpath.data.files.dataset import Dataset, Form
-from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, last_line_end, whole_lines
+from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, parse_stream, whole_lines
 from screenpath.data.files.read import auto_columns, is_table_file, opened
 from screenpath.data.files.reader import Reader
 from screenpath.data.files.source import BLANK, PartlyRead, StreamCopy, beginning, open_source
@@ -103,15 +104,9 @@ class TextBlock:
     def read(self, zero_based: bool, names: Sequence[str], n_features: int | None) -> Dataset:
         """Parse the block in pieces, because the parser needs many times the size of its input as scratch space."""
         parser = Parser(self.name, zero_based, line=self.line, names=names)
-        start, text = 0, self.text
-        while start < text.size:
-            stop = last_line_end(text, start, min(start + BLOCK, text.size))
-            if not stop:  # a line longer than a piece
-                stop = start + int(np.argmax(text[start:] == NEWLINE)) + 1
-            parser.feed(text[start:stop])
-            if parser.faults:
-                raise parser.faults[0].error()
-            start = stop
+        parse_stream(io.BytesIO(self.text.data), parser)
+        if parser.faults:
+            raise parser.faults[0].error()
         return parser.dataset(n_features)
 
 

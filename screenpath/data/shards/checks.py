@@ -189,7 +189,6 @@ def unsorted_row(indices: np.ndarray, indptr: np.ndarray) -> int | None:
 
 
 SMALL = 1 << 12  # smaller files (bytes) are read instead of mapped
-HASHED = 1 << 24  # bytes hashed at a time
 MAGIC = b"\x93NUMPY\x01\x00"
 
 
@@ -206,10 +205,7 @@ class Mapped:
     signature: tuple
 
     def crc32(self) -> int:
-        value = 0
-        for start in range(0, self.raw.size, HASHED):
-            value = zlib.crc32(self.raw[start : start + HASHED].data, value)
-        return value
+        return zlib.crc32(self.raw.data)
 
 
 def map_array(file: Path, dtypes, shape: tuple) -> Mapped:

@@ -27,7 +27,7 @@ import numpy as np
 
 from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.shards import checks
-from screenpath.data.shards.checks import HASHED, Mapped, NotAnArray, map_array, signature
+from screenpath.data.shards.checks import Mapped, NotAnArray, map_array, signature
 from screenpath.data.words.numerals import Spelled
 from screenpath.errors import DataError, UsageError
 from screenpath.numbers import sparse as sp
@@ -367,9 +367,7 @@ def content_sha256(parts: dict) -> str:
     digest = hashlib.sha256()
     for name, array in parts.items():
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        for start in range(0, flat.size, HASHED):
-            digest.update(flat[start : start + HASHED].data)
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

@@ -152,10 +152,6 @@ def _csv_fault(line: int, whole: bytes) -> tuple[str, str]:
     return _CSV
 
 
-def label_fault(source: str, line: int, token: bytes) -> Fault:
-    return name_fault(source, line, parse.LABEL, token, b"")
-
-
 def mixed_labels(source: str, line: int, number: str, word: str) -> Fault:
     return Fault(
         source, line, number, "a number where labels are texts",
@@ -197,8 +193,9 @@ class Words:
         numbers[[row for row, _, _ in words]] = False
         if self.texts is None:
             self._settle(words, labels, numbers)
+        wrong = partial(name_fault, code=parse.LABEL, whole=b"")
         if not self.texts:
-            return [(row, start, partial(label_fault, token=token)) for row, start, token in words]
+            return [(row, start, partial(wrong, token=token)) for row, start, token in words]
         found = []
         for row, start, token in words:
             code = self._codes.get(token)
@@ -208,7 +205,7 @@ class Words:
                 self.names += [] if name is None else [name]
             labels[row] = code
             if code == OTHER:
-                found.append((row, start, partial(label_fault, token=token)))
+                found.append((row, start, partial(wrong, token=token)))
         return found + [
             (int(row), None, partial(mixed_labels, number=label_text(labels[row]), word=self.first))
             for row in np.flatnonzero(numbers)
