@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from shlex import quote
 from typing import Any, BinaryIO
 
@@ -22,12 +21,12 @@ from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.reader import read_table
-from screenpath.data.files.source import PARQUET, StreamCopy, begins_with, open_source, recoded
+from screenpath.data.files.source import PARQUET, begins_with, is_stream, open_source, recoded
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, check_columns, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault
 from screenpath.data.words.numerals import is_number
-from screenpath.errors import OPTION, DataError, UsageError, file_name
+from screenpath.errors import OPTION, DataError, UsageError
 
 ROWS = 1 << 13  # of a table that are repeated at a time
 
@@ -52,9 +51,7 @@ def opened(source, cells: Cells = USUAL):
 
 def is_table_file(source, cells: Cells = USUAL) -> bool:
     """Tell whether a file is a table; sources that can be read only once (pipes, streams) are not examined."""
-    if not isinstance(source, StreamCopy) and (
-        hasattr(source, "read") or str(source) == "-" or not Path(file_name(source, "source")).is_file()
-    ):
+    if is_stream(source):
         return False
     with opened(source, cells) as (table, _, _):
         return table is not None
@@ -127,7 +124,7 @@ def auto_columns(source, table: TableFile, one_hot) -> list[str]:
     """Return the columns that ``one_hot=auto`` encodes; it reads the file once more."""
     if "auto" not in as_texts(one_hot) or "auto" in table.columns:
         return []
-    if not isinstance(source, StreamCopy) and (hasattr(source, "read") or str(source) == "-"):
+    if is_stream(source):
         hint = "name the columns: `one_hot=a,b`, or a file"
         raise UsageError("`one_hot=auto` reads the data twice, and this is a stream", hint)
     with opened(source, table.cells) as (again, _, _):

@@ -250,6 +250,16 @@ def begins_with(path, magic: bytes) -> bool:
         return False
 
 
+def is_stream(source) -> bool:
+    """Tell whether a source can be read only once: a stream of which there is no copy, or the path of a pipe."""
+    if isinstance(source, StreamCopy):
+        return False
+    if hasattr(source, "read") or str(source) == "-":
+        return True
+    path = Path(file_name(source, "source"))
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def is_shard_folder(path) -> bool:
     """Tell whether a path is a folder (which must then be one of shards)."""
     return str(path) != "-" and Path(file_name(path, "source")).is_dir()

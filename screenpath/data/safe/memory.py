@@ -69,29 +69,22 @@ def in_force() -> MemoryLimit:
     return _Process.limit or MemoryLimit()
 
 
-def _status(name: str) -> int | None:
-    if not STATUS.exists():
-        return None
-    for line in STATUS.read_text(encoding="ascii").splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) * 1024
-    return None
+def _told(file: Path, name: str) -> int | None:
+    """Return the bytes that a file of the system has under a name; None where it does not."""
+    lines = file.read_text().splitlines() if file.exists() else ()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)
 
 
 def private_bytes() -> int:
     """Return the resident bytes of this process without mapped files; without ``/proc``, :func:`peak_bytes`."""
-    taken = _status("RssAnon:")
+    taken = _told(STATUS, "RssAnon:")
     return peak_bytes() if taken is None else taken
 
 
 def free_memory() -> int:
     """Return the bytes this process may still take: of the machine, or of its control group if that is less."""
-    free = free_bytes()
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024
+    available = _told(Path("/proc/meminfo"), "MemAvailable:")
+    free = free_bytes() if available is None else available
     limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     if limit.exists() and used.exists() and limit.read_text().strip() != "max":
         free = min(free, max(int(limit.read_text()) - int(used.read_text()), 0))
@@ -250,7 +243,7 @@ class MemoryLimit:
         with _Process.lock:
             _Process.before = resource.getrlimit(resource.RLIMIT_DATA)
             # The system counts reserved memory, of which some is not used yet, and may be without being counted again.
-            taken = (_status("VmData:") or 0) - _Process.mapped
+            taken = (_told(STATUS, "VmData:") or 0) - _Process.mapped
             _Process.ceiling = taken + max(self.limit - self.lent - private_bytes() - UNUSED, 0)
             _tell_system()
         refused = None

@@ -10,7 +10,6 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from screenpath.data.files.dataset import Dataset, Form
 from screenpath.data.files.libsvm import BLOCK, NEWLINE, Parser, parse_stream, whole_lines
 from screenpath.data.files.read import auto_columns, is_table_file, opened
 from screenpath.data.files.reader import Reader
-from screenpath.data.files.source import BLANK, PartlyRead, StreamCopy, beginning, open_source
+from screenpath.data.files.source import BLANK, PartlyRead, StreamCopy, beginning, is_stream, open_source
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, Target, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.shards.shards import ShardFolder, content_sha256
@@ -46,7 +45,7 @@ def rereadable(sources: Sequence, folder):
     with ExitStack() as stack:
         found = []
         for source in sources:
-            if not _is_stream(source):
+            if not is_stream(source):
                 found.append(source)
                 continue
             stream, name = stack.enter_context(open_source(source))
@@ -55,14 +54,6 @@ def rereadable(sources: Sequence, folder):
             twice = header_of(head.lstrip(BLANK)) is not None or first_is_word(head.splitlines())
             found.append(stack.enter_context(StreamCopy(begun, name, folder)) if twice else begun)
         yield found
-
-
-def _is_stream(source) -> bool:
-    """Tell whether a source can be read only once: a stream, or the path of a pipe."""
-    if hasattr(source, "read") or str(source) == "-":
-        return True
-    path = Path(source)
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _shows_label(head: bytes) -> bool:
