@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from screenpath.data.files.cells import USUAL, Cells, is_cells
-from screenpath.data.safe.values import are_words, is_mapping, is_text
+from screenpath.data.safe.values import are_words, has, is_mapping, is_text
 from screenpath.errors import DataError
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import Csr, occurring, on_columns
@@ -191,15 +191,15 @@ class Form:
         return cls(record["target"], tuple(record["columns"]), one_hot, record.get("id"), *more)
 
 
+# Tests of what the record of a form has, and of what it may have.
+NEEDED = {"target": lambda value: value is None or is_text(value), "columns": are_words, "one_hot": is_mapping}
+POSSIBLE = {"id": is_text, "cells": is_cells, "base": is_mapping, "indicated": are_words}
+
+
 def is_form(value) -> bool:
-    if not is_mapping(value) or set(value) - {"id", "cells", "base", "indicated"} != {"target", "columns", "one_hot"}:
+    tests = {**NEEDED, **POSSIBLE}
+    if not has(NEEDED)(value) or not all(name in tests and tests[name](one) for name, one in value.items()):
         return False
-    if not is_cells(value.get("cells", {})) or not are_words(value.get("indicated", [])):
-        return False
-    if not is_mapping(value.get("base", {})) or not are_words([*value.get("base", {}).values()]):
-        return False
-    if not are_words(value["columns"]) or not is_text(value.get("id", "")) or value.get("id") in value["columns"]:
-        return False
-    one_hot, columns = value["one_hot"], value["columns"]
-    known = is_mapping(one_hot) and all(name in columns and are_words(values) for name, values in one_hot.items())
-    return known and (value["target"] is None or is_text(value["target"]))
+    columns = value["columns"]
+    encoded = all(name in columns and are_words(values) for name, values in value["one_hot"].items())
+    return encoded and are_words([*value.get("base", {}).values()]) and value.get("id") not in columns

@@ -65,6 +65,7 @@ _FIELDS = {
     "dtype": lambda value: value in ("float64", "float32"), "notices": are_words, "sources": are_words,
     "sha256": _is_hash, "shards": lambda value: isinstance(value, list),
 }  # fmt: skip
+_OF_SHARD = {**dict.fromkeys(("rows", "nnz", "columns"), is_count), "dense": is_flag, "sha256": _is_hash}
 _OF_COLUMNS = {"width": is_count, "labels_file": has({"sha256": _is_hash, "crc32": _is_crc})}
 # Fields of some folders: those of tables, those by columns.
 _OF_SOME = {
@@ -106,14 +107,11 @@ def meta_faults(meta: dict) -> Iterator[str]:
 
 def entry_fits(entry) -> TypeGuard[dict]:
     """Tell whether the entry of a shard has all fields, of the right types; ``crc32`` may be missing."""
-    if not is_mapping(entry) or not all(is_count(entry.get(name)) for name in ("rows", "nnz", "columns")):
-        return False
-    if not is_flag(entry.get("dense")) or not _is_hash(entry.get("sha256")):
+    if not has(_OF_SHARD)(entry):
         return False
     hashes = entry.get("crc32")
-    if hashes is None:
-        return True
-    return is_mapping(hashes) and sorted(hashes) == sorted(part_names(entry)) and all(map(_is_crc, hashes.values()))
+    fit = is_mapping(hashes) and sorted(hashes) == sorted(part_names(entry)) and all(map(_is_crc, hashes.values()))
+    return hashes is None or fit
 
 
 def joint_sha256(entries) -> str:
