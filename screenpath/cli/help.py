@@ -14,7 +14,7 @@ from click.shell_completion import get_completion_class
 
 from screenpath.catalogue.option import GROUPS
 from screenpath.catalogue.specs import SPECS, spec_of
-from screenpath.errors import flags, shown
+from screenpath.errors import shown
 
 OTHER = "other"
 NAMES = 18  # characters of a short page for the names of options; longer ones have a line of their own
@@ -148,12 +148,6 @@ def penalty_in(args) -> str | None:
     """Return the penalty that the words of a command name, the last one of several."""
     text = " ".join(args).replace("--penalty=", "--penalty ")
     return (text.split("--penalty ")[1:] or [""])[-1].partition(" ")[0] or None
-
-
-def examples_of(spec) -> tuple:
-    """Return two commands for the page of a model."""
-    data = f"screenpath {spec.name} data.libsvm"
-    return f"{data} --scale standard", f"{data} {flags(spec.example)}"
 
 
 @helped("help", "screenpath help svm", "screenpath help cache warm")

@@ -11,7 +11,7 @@ from screenpath.catalogue.kernel_models import SMOOTHED
 from screenpath.catalogue.option import elsewhere
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
-from screenpath.cli.help import Helped, Suggesting, examples_of
+from screenpath.cli.help import Helped, Suggesting
 from screenpath.cli.options import BEGAN, DONE, UNCERTIFIED, data_argument, flags, stack
 from screenpath.errors import flags as flags_of
 
@@ -29,7 +29,9 @@ def command_of(name: str) -> click.Command:
         f"Minimises {spec.objective.removeprefix('min ')}, at every {spec.parameter} of the grid. "
         f"{flags_of(spec.about)}"
     )
-    return click.command(name, cls=Helped, help=text, examples=examples_of(spec))(
+    data = f"screenpath {name} data.libsvm"
+    examples = f"{data} --scale standard", f"{data} {flags_of(spec.example)}"
+    return click.command(name, cls=Helped, help=text, examples=examples)(
         stack(data_argument, flags(spec.path_options))(callback)
     )
 

@@ -223,11 +223,9 @@ def finished_paths(samples: Samples, task: Task, splits, grid, tol: float, folde
 def _file(samples: Samples, task: Task, split: Split, grid, tol: float, folder: Folder | None) -> FoldFile | None:
     if folder is None:
         return None
-    if not task.certify:
-        return FoldFile(folder, split, grid, tol, task.run, grows=task.grows)
     bias = bool(task.options.get("bias")) or task.spec.free_bias
     width = samples.X.shape[1] + bias if task.spec.rows is None else samples.y.size - split.held_out.size
-    return FoldFile(folder, split, grid, tol, task.run, width, task.grows)
+    return FoldFile(folder, split, grid, tol, task.run, width if task.certify else None, task.grows)
 
 
 class Processes:
