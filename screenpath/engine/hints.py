@@ -204,7 +204,7 @@ def _centre_of_targets(session) -> float | None:
 def _nothing_found(session):
     """Report that w = 0 with an intercept is optimal up to the end of the grid."""
     latest, model = session.latest, session.model
-    if not hasattr(model, "signless") or latest is None or session.tally.steps < len(session.grid):
+    if not hasattr(model, "signless") or latest is None or session.tally.certified < len(session.grid):
         return
     alone = latest.C * model.bounds[ZERO]
     if max(session.grid) == latest.C and latest.primal >= alone * (1.0 - session.options["tol"]):

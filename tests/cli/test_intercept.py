@@ -160,6 +160,11 @@ def test_where_no_weights_help_a_hint_says_so(call):
     assert found.code == 0 and "up to C = 10 an intercept alone" in found.err
 
 
+def test_a_step_without_a_proof_is_no_reason_to_say_that_no_weights_help(runs, call):
+    found = call("svm", runs / "two", "--c", 1e300, "-o", "run")
+    assert found.code == 3 and "intercept alone" not in found.err
+
+
 def test_the_penalised_form_has_two_names(runs, call):
     for name, options in (("one", ("--bias", 1)), ("other", ("--intercept", "penalised"))):
         assert call("svm", runs / "two", *options, *SMALL, "-o", name).code == 0
