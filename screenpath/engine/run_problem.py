@@ -37,7 +37,8 @@ def problem_of_run(run: Run, training: str | tuple | None = None, tol: float = m
     named = {one.name for one in declared.path_options}.difference(WALKED)
     kept = {name: value for name, value in run.record["options"].items() if name in named}
     columns = {name: value for name, value in run.record["options"].items() if name in COLUMNS}
-    options = {**declared.completed(kept), **columns, "data": path, "rule": "gap", "time_limit": None}
+    rule = "none" if kept.get("kernel") and kept.get("smoothing") else "gap"  # a smoothed loss has no other
+    options = {**declared.completed(kept), **columns, "data": path, "rule": rule, "time_limit": None}
     options["tol"] = min(options["tol"], tol)
     if "gamma" in (run.record["kernel"] or {}):  # cross-validation may have chosen it
         options["gamma"] = run.record["kernel"]["gamma"]

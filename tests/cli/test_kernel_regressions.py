@@ -93,6 +93,19 @@ def test_estimators_are_the_paths():
     assert chosen.C_ > 0.01 and chosen.score(X, y) > 0.5
 
 
+def test_a_smoothed_loss_is_solved_again(call):
+    words = ("lad", "data", *KERNEL, "--smoothing", 0.5, "--grid", 3)
+    assert call(*words, "-o", "run").code == call("cv", *words, "--folds", 3, "-o", "cv").code == 0
+    done = call("show", "run", "--duals", "duals.csv")
+    assert done.code == 0 and "0 of 60 sides certified" in done.err, done.err
+    values, weights = ({row["row" if "row" in row else "sample"]: float(row["value"]) for row in rows} for rows in (
+        read_csv("duals.csv"), [row for row in read_csv("run/coefficients.csv") if row["step"] == "2"]
+    ))  # fmt: skip
+    assert all(abs(value - weights.get(row, 0.0)) < 1e-3 for row, value in values.items())
+    done = call("predict", "cv", "data", "--interval", 0.9, "-o", "found.csv")
+    assert done.code == 0 and "CV+ by the models of 3 folds" in done.err, done.err
+
+
 def test_what_is_refused(call):
     done = call("svr", "data", "--kernel", "rbf", "--epsilon", 0, "-o", "r")
     assert done.code == 2 and "use the model lad" in done.err
