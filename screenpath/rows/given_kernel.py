@@ -34,7 +34,7 @@ class GivenBlocks(KernelBlocks):
         (self.n, self.d), self.squares = X.shape, np.zeros(X.shape[0])
         if self.n > MOST:
             raise UsageError(f"a given kernel is for at most {MOST:,} rows, these are {self.n:,}", "use `kernel=rbf`")
-        self.K = self.X if function.call is None else self._called(self.X, self.X)
+        self.K = self._shaped(self.X, self.n, self.n) if function.call is None else self._called(self.X, self.X)
         self.skew = is_skew(self.K)
         self.ridge, self.diagonal = 0.0, self.K.diagonal().astype(np.float64) + function.constant
         self.ridge = ridge_of(self.block, self.diagonal, RIDGE if self.K.dtype == np.float64 else RIDGE32)
@@ -49,9 +49,12 @@ class GivenBlocks(KernelBlocks):
 
     def _called(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         assert self.function.call is not None
-        found = np.asarray(self.function.call(rows, others), dtype=np.float64)
-        if found.shape != (len(rows), len(others)):
-            what = f"a kernel of {len(rows)} and {len(others)} rows has the shape {found.shape}"
+        return self._shaped(np.asarray(self.function.call(rows, others), dtype=np.float64), len(rows), len(others))
+
+    @staticmethod
+    def _shaped(found: np.ndarray, rows: int, others: int) -> np.ndarray:
+        if found.shape != (rows, others):
+            what = f"a kernel of {rows} and {others} rows has the shape {found.shape}"
             raise DataError(what, "pass K(x_i, x_j) of all pairs of rows with the training rows")
         return found
 

@@ -101,6 +101,8 @@ def test_a_function_is_the_kernel_that_it_returns():
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
             screenpath.kernel_svm_path(X, Y, kernel=wrong, grid=[1.0])
+    with pytest.raises(DataError, match=r"has the shape \(60, 3\)"):  # the rows themselves
+        screenpath.kernel_svm_path(X, Y, kernel="precomputed", grid=[1.0])
 
 
 def test_a_matrix_is_proven_positive_definite():
