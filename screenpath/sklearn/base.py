@@ -362,7 +362,7 @@ class Classifier(ClassifierMixin, PathEstimator):
 
     def _class_weight(self) -> Any:
         given = self.class_weight
-        if given is None or isinstance(given, str):
+        if not isinstance(given, Mapping):  # what is no weights at all is refused by the path
             return given
         known = self.classes_.tolist()
         strange = [label for label in given if label not in known]

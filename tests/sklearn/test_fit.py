@@ -201,6 +201,7 @@ def test_a_fit_that_is_not_certified_warns_with_its_gap(cancer):
         (SVMClassifier(tol=2.0), "`tol` must lie between 0 and 1"), (SVMClassifier(rule="best"), "best"),
         (SVMClassifier(kernel="cosine"), "`kernel` must be one of rbf, laplacian, linear, poly"),
         (SVMClassifier(class_weight={7: 1.0}), "class_weight names 7"),
+        (SVMClassifier(class_weight=[1.0, 2.0]), "`class_weight` must be balanced, or a weight for each label"),
         (SVMClassifier(scale="unit"), "`scale` must be one of"),
         (SVMClassifier(intercept="free", bias=1.0), "`bias` makes a penalised intercept"),
         (SVMClassifier(kernel="rbf", rule="sieve"), "a kernel model has no rule 'sieve'"),
