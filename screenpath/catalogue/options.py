@@ -205,7 +205,7 @@ PREPARATION = (BIAS, SCALE, STORAGE, DTYPE)
 OUTPUT = grouped(
     "output",
     Option(
-        "out", short="-o", metavar="DIR", everyday=True,
+        "out", None, "path", short="-o", metavar="DIR", everyday=True,
         help="Run folder to write. - prints the step table to stdout, and nothing else.  [default: runs/MODEL-DATA]",
     ),
     Option(

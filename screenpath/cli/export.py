@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import Named
+from screenpath.cli.options import FILE, Named
 from screenpath.cli.results import outputs_of, say_step, step_option, training_options, usual_step
 from screenpath.errors import tell
 from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
@@ -23,7 +23,7 @@ from screenpath.export.export import FORMATS, SUFFIXES, exported, kind_of
     help="Model file of LIBLINEAR, or of LIBSVM (kernel models); JSON, NumPy arrays, ONNX, skops file of scikit-learn "
     f"(all but the first of kernel models).  [default: by the end of FILE: {', '.join(SUFFIXES)}]",
 )  # fmt: skip
-@click.option("-o", "--out", metavar="FILE", required=True, help="File to write; - is standard output.")
+@click.option("-o", "--out", **FILE, required=True, help="File to write; - is standard output.")
 @click.option(
     "--compress", metavar="CHANGE", type=float,
     help="Kernel models: fewer support vectors, by which no decision changes by more than CHANGE, proven.",
@@ -61,10 +61,10 @@ def export(run, step, kind, out, compress, force, training, quiet):
     "screenpath reduce runs/svm-data -o small.libsvm --weights small.txt",
 )
 @click.argument("run", metavar="RUN", type=Named())
-@click.option("-o", "--out", metavar="FILE", required=True, help="LIBSVM file to write; - is standard output.")
+@click.option("-o", "--out", **FILE, required=True, help="LIBSVM file to write; - is standard output.")
 @click.option("--from", "low", metavar="C", type=float, help="Smallest C that it serves.  [default: that of the run]")
 @click.option("--to", "high", metavar="C", type=float, help="Largest C.  [default: that of the run]")
-@click.option("--weights", metavar="FILE", help="File of the rows' weights, one a line.  [default: FILE.weights]")
+@click.option("--weights", **FILE, help="File of the rows' weights, one a line.  [default: FILE.weights]")
 @training_options
 def reduce(run, out, low, high, weights, force, training, quiet):
     """Write small data that have the optimum of the run folder RUN at every C of a range, for any solver.

@@ -16,7 +16,7 @@ from screenpath.catalogue import options as o
 from screenpath.catalogue.option import Option
 from screenpath.cli import options as shared
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, Named, force_option
+from screenpath.cli.options import DONE, ERROR, FILE, Named, force_option
 from screenpath.errors import DataError, UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
@@ -201,7 +201,7 @@ def convert(data, out, quiet, log_format, **options):
 @click.option("--n", type=click.IntRange(min=1), help="Number of samples.  [default: the paper's]")
 @click.option("--p", type=click.IntRange(min=1), help="Number of features.  [default: the paper's]")
 @click.option(
-    "-o", "--out", metavar="FILE", default="-", help="File (.gz, .bz2, .xz are compressed).  [default: stdout]"
+    "-o", "--out", **FILE, default="-", help="File (.gz, .bz2, .xz are compressed).  [default: stdout]"
 )
 @force_option
 def generate(name, seed, n, p, out, force):

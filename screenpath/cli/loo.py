@@ -8,7 +8,7 @@ import click
 
 from screenpath.cli import results
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, UNCERTIFIED, say
+from screenpath.cli.options import DONE, FILE, UNCERTIFIED, say
 from screenpath.errors import UsageError, flags, tell
 
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
@@ -20,8 +20,8 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @click.option("--steps", type=click.Choice(["all", "every-c"]), help="All steps, a line each; or every C between, too.")
 @click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
-@click.option("-o", "--out", metavar="FILE", help="Write what is predicted of each row without it, as CSV.")
-@click.option("--certificate", metavar="FILE", help="Write the proof of every value, for screenpath verify FILE DATA.")
+@click.option("-o", "--out", **FILE, help="Write what is predicted of each row without it, as CSV.")
+@click.option("--certificate", **FILE, help="Write the proof of every value, for screenpath verify FILE DATA.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
 @results.training_options
 def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
@@ -81,7 +81,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
 @results.run_argument
 @results.step_option
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Number of rows shown.")
-@click.option("-o", "--out", metavar="FILE", help="Write all rows, in the same order, as CSV.")
+@click.option("-o", "--out", **FILE, help="Write all rows, in the same order, as CSV.")
 @results.training_options
 def influence(run, step, top, out, force, training, quiet):
     """Show which training rows move a run's model most: exact, by leaving out each of them.

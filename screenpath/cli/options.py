@@ -42,6 +42,9 @@ class Named(click.Path):
         return super().convert(value, param, ctx)
 
 
+FILE: dict = {"metavar": "FILE", "type": Named()}
+
+
 class Checked(click.ParamType):
     """A value that the option itself checks; numbers are those of the files that are read."""
 

@@ -13,7 +13,7 @@ import click
 from screenpath.catalogue.option import Option
 from screenpath.catalogue.options import TARGET
 from screenpath.cli.help import helped
-from screenpath.cli.options import Named, flag, force_option, quiet_option
+from screenpath.cli.options import FILE, Named, flag, force_option, quiet_option
 from screenpath.cli.results import say_step, step_option, training_option, usual_step
 from screenpath.errors import UsageError, tell
 
@@ -32,7 +32,7 @@ from screenpath.errors import UsageError, tell
 @click.option("--stable", is_flag=True, help="Write for which C of the path each label is proven (svm).")
 @click.option("--removals", is_flag=True, help="Write how many training rows each label hangs on (svm).")
 @click.option("--append", is_flag=True, help="Write all columns of DATA, a table, before what is predicted.")
-@click.option("-o", "--out", metavar="FILE", default="-", show_default=True, help="File; - is standard output.")
+@click.option("-o", "--out", **FILE, default="-", show_default=True, help="File; - is standard output.")
 @click.option(
     "--format", type=click.Choice(["csv", "parquet"]),
     help="Format.  [default: by the end of FILE; else csv]",

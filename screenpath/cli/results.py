@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 import click
 
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, UNCERTIFIED, Named, force_option, quiet_option, say, stack
+from screenpath.cli.options import DONE, ERROR, FILE, UNCERTIFIED, Named, force_option, quiet_option, say, stack
 from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
 
 STEP_HELP = (
@@ -102,7 +102,7 @@ def _line_of(path, record: dict) -> list[str]:
     help="Number of features shown, the largest first.",
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Show how many dual variables are at their bounds, too.")
-@click.option("--duals", metavar="FILE", help="Write the dual variable of every row as CSV; - is standard output.")
+@click.option("--duals", **FILE, help="Write the dual variable of every row as CSV; - is standard output.")
 @training_options
 def show(run, step, top, details, duals, force, training, quiet):
     """Show what the run folder RUN, or the newest, holds: scores, one step and its features, certificate, model.
@@ -145,7 +145,7 @@ def show(run, step, top, details, duals, force, training, quiet):
 @helped("runs", "screenpath runs", "screenpath runs runs/cv-svm-data runs/cv-l1svm-data")
 @click.argument("runs", metavar="[RUN RUN...]", nargs=-1, type=Named())
 @click.option("--step", metavar="STEP", help="Step of every run: best, one-se, a number.  [default: best]")
-@click.option("--test", metavar="FILE", type=Named(), help="Score all of them on this data file.")
+@click.option("--test", **FILE, help="Score all of them on this data file.")
 @click.option(
     "--target",
     metavar="COLUMN",
@@ -187,7 +187,7 @@ def runs(runs, step, test, target, quiet):
 
 @helped("report", "screenpath report", "screenpath report runs/cv-svm-data -o report.html")
 @run_argument
-@click.option("-o", "--out", metavar="FILE", help="HTML file; - is standard output.  [default: RUN/report.html]")
+@click.option("-o", "--out", **FILE, help="HTML file; - is standard output.  [default: RUN/report.html]")
 @click.option("--loo", is_flag=True, help="Add pictures of leave-one-out and influence, from the training data.")
 @force_option
 @quiet_option
@@ -219,7 +219,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", "lo
     "--kind", type=click.Choice(KINDS), help="What to draw.  [default: gammas or cv if RUN has one, else rejection]"
 )
 @click.option(
-    "-o", "--out", metavar="FILE",
+    "-o", "--out", **FILE,
     help="Picture ending in .png, .svg or .pdf.  [default: RUN/KIND.png; of several runs KIND.png here]",
 )  # fmt: skip
 @force_option

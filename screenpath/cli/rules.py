@@ -69,8 +69,9 @@ FORMAT = Option(
     "terminal.  [default: by the end of FILE; else table on a terminal, or markdown]",
     choices=("table", "markdown", "csv", "json", "parquet"), group="output", everyday=True,
 )  # fmt: skip
-OUT = Option("out", "-", short="-o", metavar="FILE", help="File of the table.  [default: stdout]", group="output")
-PLOT = Option("plot", metavar="FILE", help="Draw the table too: .png, .svg or .pdf. Needs matplotlib.", group="output")
+OUT = Option("out", "-", "path", "File of the table.  [default: stdout]", short="-o", metavar="FILE", group="output")
+DRAWN = "Draw the table too: .png, .svg or .pdf. Needs matplotlib."
+PLOT = Option("plot", None, "path", DRAWN, metavar="FILE", group="output")
 SAID = (*(replace(one, everyday=True) for one in (OUT, PLOT)), FORCE, QUIET, LOG_FORMAT)
 
 

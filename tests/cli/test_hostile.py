@@ -52,6 +52,8 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_is_read(call, tmp_
 @pytest.mark.parametrize("words", [
     ("svm", ""), ("predict", "", "data"), ("show", ""), ("convert", "data", ""), ("merge", "", "b", "-o", "c"),
     ("svm", "data", "--weights", ""), ("svm", "data", "--test", ""), ("compare-rules", "svm", ""),
+    ("svm", "data", "-o", ""), ("predict", "run", "data", "-o", ""), ("report", "run", "-o", ""),
+    ("compare-rules", "svm", "data", "--plot", ""), ("show", "run", "--duals", ""), ("loo", "run", "-o", ""),
 ])  # fmt: skip
 def test_a_variable_of_the_shell_that_is_not_set(call, words):
     found = call(*words)
