@@ -21,6 +21,7 @@ import numpy as np
 
 from screenpath.catalogue.elastic import SPARSE_SVM
 from screenpath.catalogue.option import RENAMED, completed
+from screenpath.catalogue.options import WAYS
 from screenpath.catalogue.scores import pairs_of
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.memory import MemoryLimit
@@ -104,7 +105,8 @@ class ForeignProblem:
         data, C = given.pop("data"), given.pop("C")
         self.options = {**SPECS[name].completed(given), "data": data}
         self.spec = SPECS[name].resolved(SPECS[name], self.options)
-        self.data = load_training(self.spec, self.options)
+        asked = {key: value for key, value in self.options.items() if value or key not in WAYS}  # no advice to fit all
+        self.data = load_training(self.spec, asked)
         self.index: np.ndarray | None = None  # the rows of a pair of labels among those of the data
         if "classes" in (self.data.labels or {}) and not self.options.get("one_vs_one"):
             raise UsageError("the data have more than two labels", "choose one against the rest: `positive=LABEL`")

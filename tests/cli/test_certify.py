@@ -268,7 +268,8 @@ def test_labels_and_one_class_against_the_rest(tmp_path, monkeypatch, call):
     words = ("certify", "svm", "data", "--weights", "m.model", "--c", 1)
     found = json.loads(call(*words, "--positive", 3, "--format", "json").out)
     assert found["value"] == pytest.approx(hinge(np.array([0.4, 0.1, -0.2]), 0.0), rel=1e-12)
-    assert call(*words).code == 1  # three labels
+    done = call(*words)  # three labels
+    assert done.code == 1 and "--positive LABEL" in done.err and "--one-vs" not in done.err
     done = call("certify", "sparse-svm", *words[2:4], "m.json", "--alpha", 0.1, "--beta", 0.1)
     assert done.code == 2 and "more than two labels" in done.err
     words = ("certify", "sparse-svm", "data", "--weights", "m.json", "--positive", 3, "--alpha", 0.1, "--beta", 0.02)
