@@ -156,7 +156,7 @@ def cv_resolved(spec: Spec, options: dict) -> tuple[Spec, dict]:
     options = {**WITHOUT_MORE, **WITHOUT, "certificate": False, **counted(options), **dict(spec.fixed)}
     for name in UNPROVEN if options["certificate"] else ():
         if options.get(name):
-            raise UsageError(f"`certificate` of `cv` does not cover `{name}`", "leave out one of the two")
+            raise UsageError(f"`certificate` of cross-validation does not cover `{name}`", "leave out one of the two")
     for given in ("fold_file", "fold_column"):
         for name in ("folds", "repeats", "stratify", "group_column", "fold_column"):
             if options[given] is not None and options[name] is not None and name != given:

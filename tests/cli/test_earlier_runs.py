@@ -80,6 +80,7 @@ def test_verify_proves_what_has_a_certificate_and_says_what_has_none(call, run):
     else:
         assert result.code == NO_CERTIFICATE
         assert "certificate.bin: no such file\n  compute it with screenpath " in result.err
+        assert "folds with a kernel" in result.err
 
 
 @pytest.mark.parametrize("run", [run for run in RUNS if (run / "certificate.bin").exists()], ids=lambda run: run.name)

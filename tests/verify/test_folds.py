@@ -85,7 +85,8 @@ def test_tables_and_what_cannot_be_proven(data, tmp_path):
     found = verify_certificate(tmp_path / "r")
     assert found.holds and "bounds.csv: lower, upper" in found.covered
     for more, words in (
-        ({"kernel": "rbf"}, "does not cover `kernel`"), ({"until_turn": True}, "does not cover `until_turn`"),
+        ({"kernel": "rbf"}, "of cross-validation does not cover `kernel`"),
+        ({"until_turn": True}, "does not cover `until_turn`"),
         ({"one_vs_rest": True}, "leave|one_vs_rest"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=words):
