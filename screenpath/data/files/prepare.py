@@ -196,7 +196,7 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
     A constant column has exactly its value as mean, and spread 1, so that centred it is 0. The mean of a column that
     varies little relative to its size is computed from differences to its smallest value, which hardly round.
     ``blocks()`` yields pairs of first row and C-contiguous float64 rows. A :class:`DataError` is raised if the squares
-    of a column overflow.
+    of a column overflow, or underflow.
     """
     n, d = shape
     given = np.ones(n) if weights is None else weights
@@ -221,15 +221,15 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
             dense_sum(np.square(apart, out=apart), here, squares, 0, len(rows))
         first, squares = np.where(close, first / count, 0.0), squares / count
         spread = np.sqrt(np.maximum(squares - np.square(first), 0.0))
-    bad = np.flatnonzero(~np.isfinite(spread) & ~constant)
+    bad = np.flatnonzero(~(np.isfinite(spread) & (spread > 0.0)) & ~constant)
     if bad.size:
-        raise DataError(
-            f"overflow: the squares of feature {bad[0] + 1} exceed the range of floating point, which "
-            "`scale=standard` needs",
-            "use `scale=maxabs`, or divide its values by a power of ten",
-        )
+        small = spread[bad[0]] == 0.0
+        end, leave, how = ("underflow", "fall below", "multiply") if small else ("overflow", "exceed", "divide")
+        what = f"{end}: the squares of feature {bad[0] + 1} {leave} the range of floating point"
+        hint = f"use `scale=maxabs`, or {how} its values by a power of ten"
+        raise DataError(f"{what}, which `scale=standard` needs", hint)
     nearly = np.flatnonzero(nearly_constant(low, high))
-    return centre + first, np.where(constant | (spread == 0.0), 1.0, spread), nearly if nearly.size else None
+    return centre + first, np.where(constant, 1.0, spread), nearly if nearly.size else None
 
 
 def _by_column(extreme, rows, start: float) -> np.ndarray:
