@@ -107,7 +107,7 @@ def stretch(part: str, count: int, what: str) -> range:
     """Return the units, of ``count``, of a part: parts are consecutive and differ in size by at most one."""
     number, parts = numbers_of(part)
     if parts > count:
-        raise UsageError(f"`part={part}`: {count} {what} make at most {count} parts", f"use `part=1/{count}` and so on")
+        raise UsageError(f"`part={part}` has more parts than {what}: {count}", f"use `part=1/{count}` and so on")
     return range((number - 1) * count // parts, number * count // parts)
 
 

@@ -80,7 +80,8 @@ class ShardSource(Source):
                     raise ResourceError(f"{file}: its shard is more than this machine can hold", AGAIN)
                 parts[name] = array = numbers_of(file.read_bytes(), name, 1 + (name == "dense"))
             except (OSError, ValueError, EOFError) as error:
-                raise DataError(f"{file} is missing or damaged: {error}", AGAIN) from None
+                why = getattr(error, "strerror", None) or error
+                raise DataError(f"{file} is missing or damaged: {why}", AGAIN) from None
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(array.data)
         self.whole.update(digest.hexdigest().encode())

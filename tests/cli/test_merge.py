@@ -187,7 +187,7 @@ def test_a_part_without_its_coefficients_is_refused(call, data, kind, lost):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--part", "0/3"), "I/K with I from 1 to K"), (("--part", "8/8"), "7 grid points make at most 7 parts"),
+        (("--part", "0/3"), "I/K with I from 1 to K"), (("--part", "8/8"), "more parts than grid points: 7"),
     ],
 )  # fmt: skip
 def test_parts_that_are_none(call, data, options, words):

@@ -57,6 +57,18 @@ def test_bad_choices_are_named():
         fit_preparation(X, "none", np.inf)
 
 
+@pytest.mark.parametrize("size", [1e-146, 1e-200])
+def test_rows_too_small_for_their_norm_are_named(size):
+    """They were left as they are, or divided by a norm of few digits."""
+    some = np.array([[3.0, -4.0], [0.0, 0.0], [3.0 * size, 4.0 * size]])
+    for form in (np.asarray, sp.csr_array):
+        with pytest.raises(DataError, match="underflow: the squared norm of a row falls below .*`scale=l2` needs"):
+            prepare(form(some), "l2")
+        found = prepare(form(some[:2]), "l2", 0.0, "dense")[0]
+        np.testing.assert_array_equal(found, [[0.6, -0.8], [0.0, 0.0]])
+        np.testing.assert_allclose(prepare(form(some[2:] / size), "l2", 0.0, "dense")[0][0], [0.6, 0.8], rtol=1e-15)
+
+
 @pytest.mark.parametrize("size", [1e155, 1e300])
 def test_squares_that_overflow_are_named(size):
     """They were a warning of numpy's, and rows of l2 were 0."""

@@ -75,6 +75,9 @@ def test_any_changed_byte_of_a_shard_is_found(data, storage, seeds=12):
             file.write_bytes(other)
             with pytest.raises(DataError):
                 verify_certificate(data / "r")
+        file.unlink()
+        with pytest.raises(DataError, match=f"{file.name} is missing or damaged: No such file or directory\n"):
+            verify_certificate(data / "r")
         file.write_bytes(whole)
     assert verify_certificate(data / "r").holds
 

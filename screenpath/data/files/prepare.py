@@ -24,6 +24,7 @@ CLOSE = 1e-6  # range of a column over its largest value, up to which its mean i
 ROUNDED = 1e-12  # ... up to which it may be rounding: some thousand units in the last place
 ROUNDED_AWAY = "far from 0, so float32 rounds differences between rows"
 SHOWN = 10  # columns that a message lists
+LEAST = 2.0**-960  # squared norm of a row, at least: smaller squares are rounded to few digits, or to 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +377,11 @@ def peaks(X, weights) -> np.ndarray:
 
 
 def _norms(X) -> np.ndarray:
-    """Return row norms, 1 for rows of zeros; an overflow is a :class:`DataError`, because the scaled row would be 0."""
+    """Return row norms, 1 for rows of zeros.
+
+    A :class:`DataError` if a square overflows, whose scaled row would be 0, or is so small that the norm is off by more
+    than :attr:`Preparation.inexact`.
+    """
     squares = np.empty(X.shape[0])
     if sp.issparse(X):
         step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
@@ -387,10 +392,15 @@ def _norms(X) -> np.ndarray:
         for start, block in _dense_blocks(X):  # in one order, whatever that of X
             rows = np.ascontiguousarray(block, dtype=np.float64)
             squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
+    small = np.flatnonzero(squares < LEAST)
+    for wrong, end, leaves, how in (
+        (not np.isfinite(squares).all(), "overflow", "exceeds", "divide"),
+        (small.size and np.any((X[small] != 0.0).sum(axis=1)), "underflow", "falls below", "multiply"),
+    ):
+        if wrong:
+            what = f"{end}: the squared norm of a row {leaves} the range of floating point, which `scale=l2` needs"
+            raise DataError(what, f"use `scale=maxabs`, or {how} the values by a power of ten")
     norms = np.sqrt(squares)
-    if not np.isfinite(norms).all():
-        what = "overflow: the squared norm of a row exceeds the range of floating point, which `scale=l2` needs"
-        raise DataError(what, "use `scale=maxabs`, or divide the values by a power of ten")
     return np.where(norms > 0.0, norms, 1.0)
 
 
