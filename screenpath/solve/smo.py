@@ -215,7 +215,8 @@ class Run:
         known, between, wrong = kernels.signless_part(alive, signs, self.kinks, self.products, r.lo, r.hi, self.alpha)
         # Of either side as many as are wrong, and some who may become so.
         room = (min(wrong, max(WRONG, 2 * between)) + between) // 2 + MORE if shrinking else r.size
-        chosen = kernels.members(*known, room, r.rows.plan.square, -np.inf, np.inf)
+        most = r.size if r.rows.plan.square == r.rows.n else r.rows.plan.square  # two of one data row share its values
+        chosen = kernels.members(*known, room, most, -np.inf, np.inf)
         index = alive[chosen]
         ridge = None if r.bend is None else r.ridge[index]
         t, lo, hi, beta = known.take(chosen, axis=1)

@@ -64,13 +64,13 @@ def cone_value(K, y, C, s, loss, options):
         return found.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(wide(24, 200)))
+@pytest.mark.parametrize("seed", sorted({*range(wide(24, 200)), 107, 179}))  # the last two are svr of few rows
 def test_the_objective_is_that_of_a_cone_solver(seed):
     loss, X, y, weights, options, kernel = problem(seed)
     K, s = matrix_of(X, kernel), np.ones(y.size) if weights is None else weights
     keywords = {**options, **kernel, **({"gamma": 1.0 / X.shape[1]} if kernel["kernel"] == "poly" else {})}
     path = PATHS[loss](X, y, grid=GRID, tol=1e-9, sample_weight=weights, **keywords)
-    assert path.certified
+    assert path.certified and max(step.epochs for step in path.steps) <= 10  # all rows are in the active set
     for k, C in enumerate(GRID):
         best, step = cone_value(K, y, C, s, loss, options), path.steps[k]
         assert step.primal == pytest.approx(best, rel=1e-6, abs=1e-9) and step.dual <= best * (1 + 1e-6) + 1e-9
