@@ -67,7 +67,7 @@ def folder_faults(folder: Path) -> list[str]:
     found = []
     for name in ("run", "cv", "steps"):
         file = folder / f"{name}.json"
-        if file.exists():
+        if file.exists() and not file.is_symlink():  # links are somebody else's, and are not followed
             found += [f"{file.name}: {fault}" for fault in faults(name, json.loads(file.read_text("utf-8")))]
     if (folder / "steps.csv").exists():
         found += table_faults("steps", (folder / "steps.csv").read_text("utf-8"))

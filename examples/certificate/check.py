@@ -223,7 +223,7 @@ class Problem:
         self.header, self.name, self.data, n = header, header["model"], data, data.n
         loss = self.name.removeprefix("sparse-")
         self.rows, self.kernel = scaled(data, header), header.get("kernel")
-        labels = header["labels"] or {}
+        labels = {} if header["labels"] is None else header["labels"]
         self.box, self.net, self.own = self.name in BOXES, self.name in NETS, self.name == "l1svm"
         need(self.box or self.net or self.own, "the model is unknown")
         self.tol, self.free = real(header, "tol"), self.own or header.get("intercept") == "free"

@@ -68,7 +68,7 @@ CHECK_RIGHTS = "choose another place, or ask for the right to read or write ther
 SYSTEM_HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), FREE_SPACE),
     errno.EFBIG: "allow larger files (ulimit -f) and run it again; with --resume, where it writes a run folder",
-    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP), CHECK_NAME),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP), CHECK_NAME),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), CHECK_RIGHTS),
 }
 

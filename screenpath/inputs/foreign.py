@@ -96,7 +96,8 @@ class Foreign:
         """Return weights as an array of all ``width`` features of the data."""
         numbers = {name: j for j, name in enumerate(names or (), 1)}
         listed = range(1, weights.size + 1) if self.features is None else self.features
-        places = np.array([numbers.get(one, 0) if isinstance(one, str) else one for one in listed], np.int64) - 1
+        found = (numbers.get(one, 0) if isinstance(one, str) else max(0, min(one, width + 1)) for one in listed)
+        places = np.array(list(found), np.int64) - 1
         beyond = (places < 0) | (places >= width)
         if np.any(weights[beyond]) or np.unique(places[~beyond]).size < np.count_nonzero(~beyond):
             raise DataError(f"{self.name} has a weight of a feature that the data lack, or two of one feature", COLUMNS)
