@@ -144,6 +144,29 @@ def test_no_refit_contradicts_a_claim(name, shape, free, weighted):
             assert found.gap.max() <= 1e-9 * pair.primal + 1e-12
 
 
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("shape", ["plain", "sparse"])
+def test_where_several_intercepts_are_best_both_ends_are_theirs(name, shape):
+    """The value is in the middle of both ends: if one was too far out, it would be that of a worse model."""
+    several = 0
+    for seed in range(wide(4, 12)):
+        X, y, weights = drawn(name, shape, seed, True, seed % 2 == 1)
+        model = model_of(name, shape, X, y, weights, True)
+        rows, k, low, high = signless(model)
+        for C in (0.01, 0.03):
+            found = removal.leave_out(removal.Solution(model, solved(model, C)), np.arange(30))
+            for i in range(30):
+                reference = refit(*without((rows, k, C * low, C * high), model, i), True)
+                if reference is None or reference[2] - reference[1] < 1e-3:
+                    continue
+                w, *b = reference
+                ends, size = X[i] @ w + np.array(b), NEAR * (1.0 + np.abs(X[i]) @ np.abs(w) + abs(b[0]))
+                assert [found.low[i], found.high[i]] == pytest.approx(ends, abs=size), (seed, C, i)
+                assert found.values[i] == pytest.approx(ends.mean(), abs=size) or found.how[i] == removal.NOTHING
+                several += 1
+    assert several > 4
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "seed", "C"),
     [

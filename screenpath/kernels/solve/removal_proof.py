@@ -123,16 +123,16 @@ def shares(band, work, rounding, alpha, move, stray, offset, seen):
 
 
 @kernel(leaf=True)
-def _taken_over(band, gone, r, work, loss, residue, move, seen):
+def _taken_over(band, gone, r, rounding, work, loss, residue, move, seen):
     """Bound the row's form where another takes over its part, see :func:`_prove`; tell if the band has enough rows."""
     low, high, length, p = np.inf, np.inf, np.sqrt(gone.sqnorms[r]), 0
-    (gap, away), (reach, moved, offset) = loss, move
-    # Beyond the rows read, distances from kinks alone are too much, unless several intercepts are best.
+    (gap, away), (reach, moved, stray, offset) = loss, move
+    # Beyond the rows read, distances are too much, unless several intercepts are best: those end at such a row's kink.
     while p < seen or (p < band.t.size and band.lift * (band.ratio[p] - reach) < max(low, high)):
         if p >= seen:
             look(band, gone.place[r], gone.twin[r], work, p)
-            further = np.sqrt(band.sqnorms[p]) * moved + abs(offset)
-            work.t[p] = abs(band.t[p]) + band.errors[p] + removal.WIDER * further
+            t, error = distance(band, rounding, work.moved, moved, offset, p)
+            work.t[p] = abs(t) + error + np.sqrt(band.sqnorms[p]) * stray
         if work.state[p] != removal.GONE:
             own, cost = np.sqrt(band.sqnorms[p]), work.t[p]
             more = gap + residue * cost, away + residue * own
@@ -173,7 +173,8 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     away += (relative_error(count + 4.0) + rounding.product) * whole
     low = high = _bound(gap, away, np.inf, length, 0.0)
     if band.lift > 0.0:
-        low, high, enough = _taken_over(band, gone, r, work, (gap, away), residue, (reach, moved, offset), seen)
+        move = reach, moved + stray, stray, offset
+        low, high, enough = _taken_over(band, gone, r, rounding, work, (gap, away), residue, move, seen)
         if not enough:
             return removal.SHORT
     form = inner(x, work.moved) + offset
