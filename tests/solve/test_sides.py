@@ -55,19 +55,22 @@ def contradicted(found, model, free, values):
 @pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
 def test_no_refit_contradicts_a_proven_side(shape, free, weighted):
+    claimed = able = 0
     for seed in range(wide(1, 6)):
         X, y, weights = drawn("svm", shape, seed, free, weighted)
         model = model_of("svm", shape, X, y, weights, free)
         found, certificates = proven(model, np.geomspace(0.02, 5.0, 12))
         inside = np.exp(np.random.default_rng(seed).uniform(np.log(0.02), np.log(5.0), size=3))
         wrong, count = contradicted(found, model, free, inside)
-        assert wrong == 0 and count > 75, (seed, wrong, count)
+        assert wrong == 0, (seed, wrong, count)
+        claimed, able = claimed + count, able + 3 * np.count_nonzero(X.any(axis=1) | free)  # 0.w has no side
         for step, pair in enumerate(certificates):  # exact at the steps
             exact = leave_out(Solution(model, pair), np.arange(30))
             side = np.where(exact.low > 0.0, 1, np.where(exact.high < 0.0, -1, 0))
             assert (found.at[step] == side).all()
         joint = (found.whole != 0) & (found.at[:-1] != 0)
         assert (found.whole[joint] == found.at[:-1][joint]).all()
+    assert claimed > 0.8 * able, (claimed, able)  # 0.96 of many problems
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
