@@ -181,7 +181,8 @@ def solve_near(X, offset, w, v, goal, sigma, near, inside, H, team):
         for j in range(d):
             p[j] = v[j] - w[j]
         half_sq, slackness = 0.5 * inner(p, p), loss - linear
-        primal = abs(0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset)
+        primal = 0.5 * inner(w, w) - inner(v, w) + ell - linear + loss + offset
+        dual, primal = primal - half_sq - slackness, abs(primal)
         if half_sq + slackness <= tol * primal or iterations >= limit:
             if drift == 0.0 or not exact:
                 break
@@ -206,7 +207,8 @@ def solve_near(X, offset, w, v, goal, sigma, near, inside, H, team):
         short = short + 1 if step < SHORT else 0
         # The kinks are too sharp for where w stands, or for the arithmetic: between two of them the iterates can cycle.
         sharp = short >= 2 or in_round % LONG == 0
-        if (drift + step * error) ** 2 <= DRIFT * tol * primal and not sharp:
+        # By the dual value, below the optimum: a primal value on the way may be far above it, and so the target.
+        if (drift + step * error) ** 2 <= DRIFT * tol * max(dual, 0.0) and not sharp:
             shift, drift = sigma * step, drift + step * error
         for j in range(d):
             if shift != 0.0:
