@@ -1,5 +1,7 @@
 """Elastic nets beside a cone solver: Huber's loss, the hinges, the losses of regressions, smoothed or not."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,23 @@ from screenpath import huber_path, sparse_lad_path, sparse_quantile_path, sparse
 from tests.width import wide
 
 cp = pytest.importorskip("cvxpy")
-CLOSE = {name: 1e-12 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
+CLOSE = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+
+
+def least(objective) -> float:
+    """Return the optimal value by a cone solver.
+
+    At 1e-12 it may stop just short of its own bounds and call an optimum inaccurate that is right to the last digit;
+    then it is asked for less, which is still far more than what is compared. What it never calls optimal fails.
+    """
+    problem = cp.Problem(cp.Minimize(objective))
+    for accuracy, step in ((1e-12, 0.99), (1e-12, 0.9), (1e-11, 0.99), (1e-10, 0.9)):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            best = problem.solve(solver="CLARABEL", max_step_fraction=step, **dict.fromkeys(CLOSE, accuracy))
+        if problem.status == cp.OPTIMAL:
+            return best
+    raise AssertionError(problem.status)
 
 
 def optimum(X, y, weights, gamma, alpha, beta, free, hinge=False, nonnegative=False) -> float:
@@ -17,7 +35,7 @@ def optimum(X, y, weights, gamma, alpha, beta, free, hinge=False, nonnegative=Fa
     t = cp.pos(1.0 - cp.multiply(y, X @ w + b)) if hinge else y - X @ w - b
     losses = cp.huber(t, gamma) / (2.0 * gamma)
     value = weights @ losses / weights.sum() + 0.5 * alpha * cp.sum_squares(w) + beta * cp.norm1(w)
-    return cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL", **CLOSE)
+    return least(value)
 
 
 @pytest.mark.parametrize("seed", range(wide(12, 200)))
@@ -108,5 +126,5 @@ def test_the_optimum_of_each_loss_is_that_of_a_cone_solver(kind, seed):
         alpha, beta = step.parameters["alpha"], step.parameters["beta"]
         loss = weights @ losses_of(kind, y - X @ w - b, y, gamma, level) / weights.sum()
         value = loss + 0.5 * alpha * cp.sum_squares(w) + beta * cp.norm1(w)
-        best = cp.Problem(cp.Minimize(value)).solve(solver="CLARABEL", **CLOSE)
+        best = least(value)
         assert step.status == "certified" and abs(step.primal - best) <= 1e-8 * best + 1e-12, (seed, step)
