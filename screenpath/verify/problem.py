@@ -192,8 +192,6 @@ class Problem:
     def _options(self, free: bool) -> dict:
         header, data, table, model = self.header, self.header["data"], self.header["data"].get("table"), self.header
         cells = (table or {}).get("cells", {})
-        asked = list(self.options.get("one_hot") or [])
-        encoded = None if table is None else features(self.source.names, "", asked, [])
         missing, how = cells.get("missing", "error"), "penalised" if self.options["bias"] else "none"
         kernel, bias = header.get("kernel", {}), 0.0 if free or model["model"] == "l1svm" else header["bias"]
         found = {name: header[name] for name in ("tol", "tau", "epsilon") if name in header}
@@ -223,7 +221,7 @@ class Problem:
             "zero_based": data["zero_based"],
             "certificate": True,
             "one_vs_rest": False,
-            "one_vs_one": lambda value: value is True or self.several != "one_vs_one" and value is False,
+            **({"one_vs_one": True} if self.several == "one_vs_one" else {}),  # of two labels it changes nothing
             "part": None,
             "kernel": kernel.get("kernel"),
             **{name: is_parameter(name) for name in DEFAULTS},
@@ -234,9 +232,7 @@ class Problem:
             "data": self.record["data"].get("path"),
             "n_features": lambda value: value is None or value == data["n_features"],
             "target": lambda value: value is None or table is not None and value == table["target"],
-            "one_hot": [] if table is None else lambda value: (
-                not value if not table["one_hot"] else encoded is None or encoded == set(table["one_hot"])
-            ),
+            **self._encoded(table),
             "missing": lambda value: (  # numbers have several spellings
                 value == missing or float(0.0 if value == "zero" else value) == float(missing)
             ),
@@ -252,6 +248,19 @@ class Problem:
             for name in CONVERTED & set(found):
                 found[name] = lambda value, wanted=found[name]: value in UNSET or same(value, wanted)
         return found
+
+    def _encoded(self, table: dict | None) -> dict:
+        """Return the fact of the option that encodes columns, which is not known of patterns, nor of those that auto
+        found.
+        """
+        if table is None:
+            return {"one_hot": []}
+        given, names, hot = list(self.options.get("one_hot") or []), self.source.names, set(table["one_hot"])
+        asked = [text for text in given if text != "auto" or text in names]
+        encoded = features(names, "", asked, []) if asked else set()
+        if hot if encoded is None else len(asked) < len(given) and encoded <= hot:
+            return {}
+        return {"one_hot": lambda value: encoded == hot}
 
     def _selectors(self, table: dict | None) -> dict:
         """Return the facts of the options that select columns.

@@ -66,7 +66,8 @@ def other(value):
     if isinstance(value, list) and value and isinstance(value[-1], float):
         return [*value[:-1], 1.001 * value[-1]]
     if isinstance(value, list) and value:
-        return [*value[1:], value[0]] if len(set(map(str, value))) > 1 else [*value, value[0]]
+        # What stands in a list once may stand there twice and mean the same: columns to encode, for one.
+        return [*value[1:], value[0]] if len(set(map(str, value))) > 1 else [other(value[0]), *value[1:]]
     return 7 if value is None else ["1=3"] if isinstance(value, list) else {"x": 1} if value == {} else f"{value}x"
 
 

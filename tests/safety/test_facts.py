@@ -182,10 +182,7 @@ def test_guarantee_of_an_eps_path_is_formed_again(copy):
 @pytest.mark.parametrize("name", ["alpha", "alphas", "beta", "betas", "references"])
 def test_an_eps_path_of_the_plane_has_no_grid_of_its_own(copy, name):
     folder = copy(9)
-    record = json.loads((folder / "run.json").read_text())
-    for options in (record["options"], record["identity"]):
-        options[name] = 7
-    seal(folder, record)
+    as_if_given(folder, name, 7)
     assert any(f"has the option {name}" in fault for _, fault in verify_certificate(folder).faults)
 
 
@@ -210,6 +207,43 @@ def test_wide_data_and_resumed_runs_are_accepted(tmp_path):
     assert verify_certificate(tmp_path / "r").holds
     plain.run("svm", tmp_path / "d", certificate=True, grid=3, scale="maxabs", out=tmp_path / "r", resume=True)
     assert verify_certificate(tmp_path / "r").holds
+
+
+def as_if_given(folder, name, value) -> None:
+    """Write another value of an option, and its copy."""
+    record = json.loads((folder / "run.json").read_text())
+    for options in (record["options"], record["identity"]):
+        options[name] = value
+    seal(folder, record)
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "named"),
+    [
+        (["auto"], True, True), (["auto"], False, True), (["/g/"], True, True), (["g"], True, False),
+        (["g,g"], True, False), (["g", "g"], True, False),
+    ],
+)  # fmt: skip
+def test_columns_to_encode_that_nobody_can_know_are_named(tmp_path, given, texts, named):
+    """Of auto that found nothing to encode, true folders were refused; of auto and patterns any were believed."""
+    cells = "uvu" if texts else "121"
+    rows = [f"{'yes' if k % 3 else 'no'},{k % 7},{cells[k % 4 % 3]}" for k in range(12)]
+    (tmp_path / "d").write_text("\n".join(["t,a,g", *rows]) + "\n")
+    plain.run("svm", tmp_path / "d", target="t", one_hot=given, certificate=True, grid=3, out=tmp_path / "r")
+    accepted, uncovered = verdict(tmp_path / "r")
+    assert accepted and ("run.json: options.one_hot" in uncovered) is named
+    for other in (["a"], [*given, "a"]):  # a column that was not encoded
+        as_if_given(tmp_path / "r", "one_hot", other)
+        assert verdict(tmp_path / "r")[0] is ("/g/" in other)
+
+
+def test_pairs_of_labels_mean_nothing_where_there_are_two(copy):
+    """Runs with the option and without it have the same certificate, so that it is named; it was believed."""
+    folder = copy(0)
+    for value in (False, True):
+        as_if_given(folder, "one_vs_one", value)
+        accepted, uncovered = verdict(folder)
+        assert accepted and "run.json: options.one_vs_one" in uncovered
 
 
 def test_names_of_changes_are_many(folders):
