@@ -1,10 +1,13 @@
 """L1-regularised SVMs with weights of one sign beside a cone solver; no decision is wrong."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from screenpath import l1_svm_path
+from screenpath.errors import DataError
 from screenpath.problem.l1svm import L1SVM
 from screenpath.rows.columns import Columns
 from screenpath.screen.l1svm import contradicted, parse_feature_rule
@@ -26,16 +29,31 @@ def problem(rng):
     return X, y, weights, rng.integers(-1, 2, size=d)
 
 
+def goes(X, y, weights, signs) -> bool:
+    """Tell, in fractions, whether at ``w = 0`` the loss falls along any feature in a direction that is allowed."""
+    weights, labels = [Fraction(float(value)) for value in weights], [int(label) for label in y]
+    bias = sum(s * label for s, label in zip(weights, labels, strict=True)) / sum(weights)
+    parts = [s * label * (1 - label * bias) for s, label in zip(weights, labels, strict=True)]
+    falls = [sum(Fraction(float(v)) * part for v, part in zip(x, parts, strict=True)) for x in X.T]
+    return any(fall * int(sign) > 0 if sign else fall != 0 for fall, sign in zip(falls, signs, strict=True))
+
+
 @pytest.mark.parametrize("seed", range(wide(12, 200)))
 def test_the_optimum_is_that_of_a_cone_solver(seed):
+    """Where no feature goes an allowed way, a grid is refused, and of lambdas that are given every optimum is 0."""
     rng = np.random.default_rng(seed)
     X, y, weights, signs = problem(rng)
     signs = np.ones_like(signs) if seed % 3 == 0 else signs
-    path = l1_svm_path(
-        X if seed % 2 else sp.csr_array(X), y, grid=5, tol=1e-11, sample_weight=weights,
-        rule=("none", "vi", "gap", "vi+gap")[seed % 4], solver=("auto", "cd")[seed % 5 == 4],
-        **({"nonnegative": True} if seed % 3 == 0 else {"signs": signs}),
-    )  # fmt: skip
+    how = {
+        "tol": 1e-11, "sample_weight": weights, "rule": ("none", "vi", "gap", "vi+gap")[seed % 4],
+        "solver": ("auto", "cd")[seed % 5 == 4], **({"nonnegative": True} if seed % 3 == 0 else {"signs": signs}),
+    }  # fmt: skip
+    data, any_goes = X if seed % 2 else sp.csr_array(X), goes(X, y, weights, signs)
+    if not any_goes:
+        with pytest.raises(DataError, match="lambda_max is 0"):
+            l1_svm_path(data, y, grid=5, **how)
+    path = l1_svm_path(data, y, grid=5 if any_goes else [2.0, 1.0, 1e-3], **how)
+    assert any_goes or not path.coefficients[:, : X.shape[1]].any()
     assert np.all(path.coefficients[:, : X.shape[1]] * signs >= 0.0)
     for step in path.steps[1:]:
         w, b, lam = cp.Variable(X.shape[1]), cp.Variable(), step.parameters["lambda"]
