@@ -37,6 +37,17 @@ def small_signal():
     return np.column_stack([noise, 1e-7 * y])[order], y[order]
 
 
+def overflows(lines, weights=None) -> bool:
+    """Tell whether the squared norm of a line, a row or a column, is beyond the largest double; ``weights`` are of its
+    values.
+    """
+    for line in lines:
+        given = fractions(np.ones(len(line)) if weights is None else weights)
+        if sum(s * v * v for s, v in zip(given, fractions(line), strict=True)) > Fraction(np.finfo(float).max):
+            return True
+    return False
+
+
 def hostile(rng):
     """Return data of 2 to 6 rows and 1 to 4 columns, badly scaled in many ways, and labels -1 and 1."""
     n, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))
