@@ -105,7 +105,8 @@ class ForeignProblem:
         data, C = given.pop("data"), given.pop("C")
         self.options = {**SPECS[name].completed(given), "data": data}
         self.spec = SPECS[name].resolved(SPECS[name], self.options)
-        asked = {key: value for key, value in self.options.items() if value or key not in WAYS}  # no advice to fit all
+        # Ways to tell several labels apart that are not in use are not advised either: they are no options here.
+        asked = {key: value for key, value in self.options.items() if value or key not in WAYS}
         self.data = load_training(self.spec, asked)
         self.index: np.ndarray | None = None  # the rows of a pair of labels among those of the data
         if "classes" in (self.data.labels or {}) and not self.options.get("one_vs_one"):

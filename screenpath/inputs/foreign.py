@@ -97,7 +97,7 @@ class Foreign:
         numbers = {name: j for j, name in enumerate(names or (), 1)}
         listed = range(1, weights.size + 1) if self.features is None else self.features
         found = (numbers.get(one, 0) if isinstance(one, str) else max(0, min(one, width + 1)) for one in listed)
-        places = np.array(list(found), np.int64) - 1
+        places = np.fromiter(found, np.int64) - 1
         beyond = (places < 0) | (places >= width)
         if np.any(weights[beyond]) or np.unique(places[~beyond]).size < np.count_nonzero(~beyond):
             raise DataError(f"{self.name} has a weight of a feature that the data lack, or two of one feature", COLUMNS)

@@ -35,7 +35,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         super().__init__(rows, c, lo, hi, name, **rounding)
         self.set_up()
         if self.bend is not None:
-            nothing, _, _ = self._closed_form_known = KernelModel.closed_form(self)
+            nothing = np.zeros(self.size)
             t = self.placed(nothing)[-1]
             self.bounds[box_kernels.ZERO] = sums(t, 0.0, self.lo, self.hi, nothing, 0.0, self.bend)[0]
         present = np.flatnonzero(self.signless.width > 0.0)
@@ -52,6 +52,8 @@ class FreeKernelModel(FreeIntercept, KernelModel):
 
         Of the products of its dual point, which cost all kernel rows, few are needed to see that.
         """
+        if self.bend is not None:
+            return KernelModel.closed_form(self)
         if self._closed_form_known is None:
             touched, t = self.rows.touched, self.placed(np.zeros(self.size))[-1]
             if np.count_nonzero((t == 0.0) & (self.signless.width > 0.0)) > 1:

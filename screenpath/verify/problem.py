@@ -258,9 +258,8 @@ class Problem:
         given, names, hot = list(self.options.get("one_hot") or []), self.source.names, set(table["one_hot"])
         asked = [text for text in given if text != "auto" or text in names]
         encoded = features(names, "", asked, []) if asked else set()
-        if hot if encoded is None else len(asked) < len(given) and encoded <= hot:
-            return {}
-        return {"one_hot": lambda value: encoded == hot}
+        unknown = bool(hot) if encoded is None else len(asked) < len(given) and encoded <= hot
+        return {} if unknown else {"one_hot": lambda value: encoded == hot}
 
     def _selectors(self, table: dict | None) -> dict:
         """Return the facts of the options that select columns.

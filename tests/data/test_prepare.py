@@ -76,9 +76,9 @@ def test_squares_that_overflow_are_named(size):
         with pytest.raises(DataError, match="squared norm of a row exceeds .*`scale=l2` needs"):
             prepare(form(X * size), "l2")
         assert np.isfinite(prepare(form(X * size), "maxabs", 0.0, "dense")[0]).all()
-    with pytest.raises(DataError, match="squares of feature 2 exceed .*`scale=standard` needs"):
+    with pytest.raises(DataError, match="variance of feature 2 exceeds .*`scale=standard` needs"):
         prepare(X * [1.0, size, 1.0, 1.0, 1.0], "standard")
-    with pytest.raises(DataError, match="squares of feature 2 fall below .*`scale=standard` needs"):
+    with pytest.raises(DataError, match="variance of feature 2 falls below .*`scale=standard` needs"):
         prepare(X * [1.0, 1e-20 / size, 1.0, 1.0, 1.0], "standard")  # it was taken for a constant
     preparation = prepare(X, "l2")[1]
     with pytest.raises(DataError, match="squared norm of a row exceeds"):

@@ -169,7 +169,7 @@ def test_limits_and_faults(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="unknown scaling"):
         ShardRows(folder, "zscore")
     huge, _ = make_folder(tmp_path / "huge", X * 1e200, y, monkeypatch)
-    with pytest.raises(DataError, match="squares of feature 1 exceed"):
+    with pytest.raises(DataError, match="variance of feature 1 exceeds"):
         ShardRows(huge, "standard", storage="dense")
     assert ShardRows(folder, n_features=20).d == 20
     (tmp_path / "s" / "000001-dense.npy").write_bytes(b"short")

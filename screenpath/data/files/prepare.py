@@ -224,11 +224,7 @@ def centring(blocks, shape, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray
         spread = np.sqrt(np.maximum(squares - np.square(first), 0.0))
     bad = np.flatnonzero(~(np.isfinite(spread) & (spread > 0.0)) & ~constant)
     if bad.size:
-        small = spread[bad[0]] == 0.0
-        end, leave, how = ("underflow", "fall below", "multiply") if small else ("overflow", "exceed", "divide")
-        what = f"{end}: the squares of feature {bad[0] + 1} {leave} the range of floating point"
-        hint = f"use `scale=maxabs`, or {how} its values by a power of ten"
-        raise DataError(f"{what}, which `scale=standard` needs", hint)
+        raise _out_of_range(f"the variance of feature {bad[0] + 1}", spread[bad[0]] == 0.0, "standard")
     nearly = np.flatnonzero(nearly_constant(low, high))
     return centre + first, np.where(constant, 1.0, spread), nearly if nearly.size else None
 
@@ -393,15 +389,17 @@ def _norms(X) -> np.ndarray:
             rows = np.ascontiguousarray(block, dtype=np.float64)
             squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
     small = np.flatnonzero(squares < LEAST)
-    for wrong, end, leaves, how in (
-        (not np.isfinite(squares).all(), "overflow", "exceeds", "divide"),
-        (small.size and np.any((X[small] != 0.0).sum(axis=1)), "underflow", "falls below", "multiply"),
-    ):
-        if wrong:
-            what = f"{end}: the squared norm of a row {leaves} the range of floating point, which `scale=l2` needs"
-            raise DataError(what, f"use `scale=maxabs`, or {how} the values by a power of ten")
-    norms = np.sqrt(squares)
-    return np.where(norms > 0.0, norms, 1.0)
+    underflows = small.size > 0 and bool(np.any((X[small] != 0.0).sum(axis=1)))
+    if underflows or not np.isfinite(squares).all():
+        raise _out_of_range("the squared norm of a row", underflows, "l2")
+    return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+
+
+def _out_of_range(what: str, small: bool, scale: str) -> DataError:
+    """Return the error of squares that under- or overflow."""
+    end, leaves, how = ("underflow", "falls below", "multiply") if small else ("overflow", "exceeds", "divide")
+    hint = f"use `scale=maxabs`, or {how} the values by a power of ten"
+    return DataError(f"{end}: {what} {leaves} the range of floating point, which `scale={scale}` needs", hint)
 
 
 def stored_dense(X, storage: str, scale: str = "none") -> bool:
