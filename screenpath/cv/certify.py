@@ -68,11 +68,7 @@ class HeldOut:
     @classmethod
     def of(cls, X, signs, lines, weights=None) -> HeldOut:
         """Return the record of prepared rows ``X`` of shape (m, d); ``weights`` are those of the samples, 1 if None."""
-        if hasattr(X, "norms"):  # behind a kernel
-            norms = X.norms
-        else:
-            squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-            norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+        norms = X.norms if hasattr(X, "norms") else np.sqrt(sp.row_squares(X))  # those behind a kernel know theirs
         signs = np.asarray(signs, dtype=np.float64)
         whole = np.ones(signs.size, dtype=np.int64) if weights is None else whole_weights(weights)
         return cls(signs, norms * (1.0 + ROUNDING), whole, lines)
@@ -326,9 +322,7 @@ def free_line(certificate, model, X, products: np.ndarray, fold) -> FreeLine:
     else:
         X = X[:, :-1]
         forms = np.stack([X @ point.vector, X @ certificate.total])
-        squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.square(X).sum(axis=1)
-        squares = np.asarray(squares, dtype=np.float64).ravel()
-        distances = Distances(model, squares, lambda center: X @ center, model.rounding)
+        distances = Distances(model, sp.row_squares(X), lambda center: X @ center, model.rounding)
     apart = [
         distances.of(*rows) if carried > 0.0 else np.zeros(products.size)
         for rows, carried in zip(ready.rows, ready.levers[2], strict=True)

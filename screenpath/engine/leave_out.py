@@ -159,8 +159,7 @@ class LeaveOneOut(Removed):
             held_out = of.held_out(rows)
             return held_out.blocks.block(slice(None), None, held_out.X), held_out.norms
         rows = rows[:, : of.d]  # a free intercept is no column
-        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
-        return rows, np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+        return rows, np.sqrt(sp.row_squares(rows))
 
     def _forms(self, rows) -> np.ndarray:
         """Return the linear forms of rows of :meth:`_prepared` by the model of all rows."""

@@ -164,8 +164,7 @@ def _again(path, grid: np.ndarray) -> Callable:
 
     def left(X) -> list[np.ndarray]:
         rows = preparation.apply(X)[:, :d]
-        squares = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
-        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) * (1.0 + ROUNDING)
+        norms = np.sqrt(sp.row_squares(rows)) * (1.0 + ROUNDING)
 
         def products(vector):
             return np.asarray(rows @ vector).ravel()
@@ -232,8 +231,7 @@ def _norms(run, p, X, sizes) -> np.ndarray:
     X = p.apply(X.toarray() if p.shift is not None else X)
     scale = 1.0 if p.scale is None else p.scale
     moved = 0.0 if p.shift is None else np.linalg.norm((sizes.toarray() + np.abs(p.shift)) / scale, axis=1)
-    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).sum(axis=1)).ravel() + bias * bias
-    return (np.sqrt(squares) + gamma(4) * moved) * (1.0 + ROUNDING)
+    return (np.sqrt(sp.row_squares(X) + bias * bias) + gamma(4) * moved) * (1.0 + ROUNDING)
 
 
 def _rounded(C: float, up: bool) -> float:

@@ -121,7 +121,7 @@ class KernelBlocks:
         X = X.toarray() if sp.issparse(X) and not self.sparse else X
         self.shift = exact_shift(X) if function.name == "rbf" and not self.sparse else None
         self.X = self.prepared(X)
-        self.squares = squares_of(self.X)
+        self.squares = sp.row_squares(self.X)
         self._measure()
 
     def _measure(self) -> None:
@@ -337,7 +337,7 @@ class KernelBlocks:
         are returned.
         """
         A = (self.X if others is None else others)[rows]
-        a = self.squares[rows] if others is None else squares_of(A)
+        a = self.squares[rows] if others is None else sp.row_squares(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
         if self.function.name == "laplacian":
             K = np.empty((A.shape[0], B.shape[0]))
@@ -373,7 +373,7 @@ class HeldOutRows:
 
     @property
     def norms(self) -> np.ndarray:
-        return np.sqrt(self.blocks.diagonal_of(squares_of(self.X)))
+        return np.sqrt(self.blocks.diagonal_of(sp.row_squares(self.X)))
 
     def __matmul__(self, coefficients: np.ndarray) -> np.ndarray:
         """Return ``sum_i coefficients_i K(x_i, x)`` for every row ``x``; only support vectors are evaluated.
@@ -422,9 +422,3 @@ def exact_shift(X) -> np.ndarray | None:
 
 def _matrix(X) -> Matrix:
     return matrix_of((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)) if sp.issparse(X) else X)
-
-
-def squares_of(X) -> np.ndarray:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)

@@ -255,7 +255,7 @@ class Near:
             others = np.ones(taken.shape[1], dtype=bool)
             others[self.columns] = False
             rest = taken[:, others]
-            outside = np.asarray(rest.multiply(rest).sum(axis=1)).ravel() * (1.0 + gamma(rest.shape[1] + 4))
+            outside = sp.row_squares(rest) * (1.0 + gamma(rest.shape[1] + 4))
             middle = rest @ of.mean[others]
             taken = taken[:, self.columns].toarray()
         taken = taken - self.shift

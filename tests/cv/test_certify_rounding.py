@@ -3,6 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 
 from screenpath.cv.certify import FreeLine, HeldOut, Line, bend, undecided
 from screenpath.regions.lever import Distances
@@ -20,12 +22,15 @@ def inner(a, b):
     return sum(x * y for x, y in zip(fractions(a), fractions(b), strict=True))
 
 
-def test_margins_are_not_above_the_exact_ones_and_norms_not_below():
+@pytest.mark.parametrize("size", [1.0, 1e-25])  # as float32 squares of the second are 0
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_margins_are_not_above_the_exact_ones_and_norms_not_below(storage, dtype, size):
     """Products of rows that nearly cancel, so that all that is left of them is rounding."""
     rng = np.random.default_rng(0)
     X, center = rng.normal(size=(60, 40)), rng.normal(size=40)
-    X -= np.outer(X @ center, center) / (center @ center)
-    fold = HeldOut.of(X, np.ones(60), [])
+    X = (size * (X - np.outer(X @ center, center) / (center @ center))).astype(dtype)
+    fold = HeldOut.of(storage(X), np.ones(60), [])
     one = line(1.0, center, 0.0, 0.0, 0.0, X @ center, float(np.linalg.norm(center)))
     for side in (1.0, -1.0):
         found = fold.margins(one, np.full(60, side))

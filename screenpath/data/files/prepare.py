@@ -382,12 +382,10 @@ def _norms(X) -> np.ndarray:
     if sp.issparse(X):
         step = max(1, VALUES * X.shape[0] // max(X.nnz, 1))
         for start in range(0, X.shape[0], step):
-            block = X[start : start + step]
-            squares[start : start + step] = np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
+            squares[start : start + step] = sp.row_squares(X[start : start + step])
     else:
         for start, block in _dense_blocks(X):  # in one order, whatever that of X
-            rows = np.ascontiguousarray(block, dtype=np.float64)
-            squares[start : start + len(rows)] = np.einsum("ij,ij->i", rows, rows)
+            squares[start : start + len(block)] = sp.row_squares(np.ascontiguousarray(block))
     small = np.flatnonzero(squares < LEAST)
     underflows = small.size > 0 and bool(np.any((X[small] != 0.0).sum(axis=1)))
     if underflows or not np.isfinite(squares).all():
