@@ -137,15 +137,15 @@ def _kernel_formed(model, certificate, tol: float | None):
     apart = np.empty(index.size)
     double.double_difference(margins[0], certificate.C, totals, apart)
     e[index] += np.abs(apart + margins[1]) * OUTWARD
-    # ||w||^2 = sum alpha_i g_i.w, with the margins as they are known now.
+    # ||w||^2 = sum alpha_i g_i.w, with the margins as they are known now; t also has what the kinks are off by.
+    products, total = point.products.copy(), certificate.total.copy()
+    products[index], total[index] = margins[0], totals[0]
     error, terms = e + 2.0 * UNIT * np.abs(t), np.abs(alpha) @ (np.abs(kinks) + np.abs(t))
     square_error = float(np.abs(alpha) @ error + gamma(alpha.size + 16) * terms) * OUTWARD
-    square = max(float(alpha @ (kinks - t)), 0.0), square_error
+    square = max(float(alpha @ products), 0.0), square_error
     # Of the coefficients, from C theta.
     moved = (UNIT + model.inexact) * point.spread * OUTWARD + certificate.C * certificate.shift
     found = with_terms(model, certificate, t, e, square, (0.5 * moved * moved, 0.0))
-    products, total = point.products.copy(), certificate.total.copy()
-    products[index], total[index] = margins[0], totals[0]
     return replace(found, point=replace(point, products=products), total=total)
 
 

@@ -168,14 +168,21 @@ class Pair:
             for node, sums in enumerate(self.sums):
                 sums.add(block, np.where(part.own == node, mass, np.where(part.other == node, -mass, 0.0)))
 
+    def kinks(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Return the kinks of a block's linear forms in two parts; the second may be rounded."""
+        return part.c, part.tail
+
     def look(self, block: Block, part: Part, forms: tuple, norms) -> None:
         """Add a block's rows to the gap and to the losses; ``forms`` are products of the nodes, bounds of errors."""
         model, v, every = self.model, part.v, np.arange(part.c.size)
         (p, q), (e, f) = ((values[part.own, every], values[part.other, every]) for values in forms)
         form = p - q
-        t = part.c - form
-        error = e + f + UNIT * np.abs(t) + np.abs(part.tail) + (UNIT * np.abs(form) if model.nodes > 1 else 0.0)
-        error += self.lost
+        c, tail = self.kinks(part)
+        t = c - form
+        error = e + f + UNIT * np.abs(t) + (UNIT * np.abs(form) if model.nodes > 1 else 0.0) + self.lost
+        if tail.any():
+            t = t + tail
+            error = error + UNIT * (np.abs(t) + np.abs(tail))
         theta = np.maximum(t, 0.0) if model.own else self.theta(part)
         cells = part.cells
         if not (model.curve or model.kernel):

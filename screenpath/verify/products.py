@@ -116,6 +116,11 @@ class KernelPair(Pair):
         if bad.size:  # w is that of the dual point, whose digits a difference of two may lose
             self.faults.append(f"row {block.first + bad[0] + 1}: its two dual variables have no exact difference")
 
+    def kinks(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Return the kinks less the intercept, beside which sums over the samples may be small."""
+        c, rest = two_sum(part.c, -part.signs * self.b)
+        return c, part.tail + rest
+
     def settle(self) -> None:
         """Form the coefficients after the first pass."""
         self.solution = np.append(self.num * self.shares, self.w)
@@ -186,9 +191,6 @@ class Kernels:
             weights = pair.solution[block.first : block.first + p.size]
             pair.square.append(fsum(weights * p))
             pair.square_error.append(UP * fsum(np.abs(weights) * (e + 4.0 * UNIT * np.abs(p)) + TINY))
-            if self.model.free:
-                p = p + pair.b
-                e = e + 2.0 * LAST * np.abs(p)
             ground = np.zeros(p.size, dtype=p.dtype)
             found[k] = np.stack([p, ground]), np.stack([e, ground])
         return found, _norms(kernel, Z)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import screenpath
 from screenpath import read_libsvm
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import meets
@@ -134,3 +135,24 @@ def test_overflow_is_named():
     X = np.array([[1e120, 1.0], [1.0, 1e120], [1.0, 2.0]])
     with np.errstate(all="ignore"), pytest.raises(DataError, match="overflow: the kernel of row 1 with itself"):
         kernel_svm_model(GramRows(X, KernelFunction("poly"), np.array([1.0, -1.0, 1.0])))
+
+
+@pytest.mark.parametrize("model", ["svr", "lad"])
+def test_targets_far_from_0_beside_what_they_differ_by(model, tmp_path):
+    """Of kinks so far away, less the intercept, doubles lose more than is left of the loss: seen from fractions."""
+    x, y, epsilon = [0.0, 1.0, 2.0, 4.0, 3.0], [1e4 + 1e-6 * k for k in (0, 9, 2, 15, 4)], 4e-6
+    (tmp_path / "data.libsvm").write_text("".join(f"{t!r} 1:{v!r}\n" for t, v in zip(y, x, strict=True)))
+    tube = {"epsilon": epsilon} if model == "svr" else {}
+    path = screenpath.run(
+        model, tmp_path / "data.libsvm", kernel="linear", c_list=[1e-3, 0.1, 10.0], certificate=True,
+        out=tmp_path / "run", quiet=True, **tube,
+    )  # fmt: skip
+    for k, step in enumerate(path.steps):
+        shares, b = path.coef(k), path.intercept(k)
+        w = sum(Fraction(a) * Fraction(v) for a, v in zip(shares.tolist(), x, strict=True))
+        apart = [abs(Fraction(t) - w * Fraction(v) - Fraction(float(b))) for t, v in zip(y, x, strict=True)]
+        loss = sum(max(v - Fraction(tube.get("epsilon", 0.0)), Fraction(0)) for v in apart)
+        exact = w * w / 2 + Fraction(step.parameters["C"]) * loss
+        assert step.status == "certified"
+        assert Fraction(step.dual) + Fraction(step.gap) <= exact * (1 + Fraction(1, 2**50))
+    assert screenpath.verify_certificate(tmp_path / "run").holds
