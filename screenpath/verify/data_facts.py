@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from screenpath.verify.data import filled
+from screenpath.verify.data import filled, scaled
 from screenpath.verify.exact import ColumnSums, gamma
 
 CONSTANT = 1.01e-12  # spread over mean up to which a column may be called constant: it is divided by 1
@@ -22,11 +22,12 @@ class DataFacts:
 
     def __init__(self, header: dict, source, sample_weights=None):
         self.header, self.sample_weights, self.passes = header, sample_weights, 0
-        self.columns, d = source.columns, source.d
+        self.columns, d, self.width = source.columns, source.d, header["data"]["n_features"]
         self.parts: list[np.ndarray] = []
         self.nnz, self.used = 0, np.zeros(0, dtype=np.int64)
         self.sums, self.sizes = ColumnSums(d), np.zeros(d)
         self.there, self.heavy, self.squares, self.peaks = np.zeros((4, d))
+        self.values = [0.0, 0.0, math.inf, -math.inf, 0.0]  # of all values: sum, of squares, ends; of squares apart
         blocks = source._blocks
 
         def watched():
@@ -50,6 +51,8 @@ class DataFacts:
             self.parts.append(block.labels)
             self.nnz += block.columns.size
             self.used = np.union1d(self.used, block.columns)
+        if "gamma" in self.header.get("kernel", {}):
+            self._spread(type(block)(0, block.labels, block.indptr, places, block.values))
         if self.header["scaling"] not in ("standard", "maxabs"):
             return
         d, weights = self.peaks.size, v[block.rows]
@@ -62,6 +65,27 @@ class DataFacts:
                 np.maximum.at(self.peaks, places, np.where(weights > 0.0, np.abs(values), 0.0))
             else:
                 self.squares += np.bincount(places, weights * (values - self.means[places]) ** 2, d)
+
+    def _spread(self, block) -> None:
+        """Add the values of rows, as the kernel has them, to their sums, or to those of their squared distances."""
+        x = scaled(block, {**self.header, "bias": 0.0}, self.peaks.size).values
+        total, squares, low, high, _ = self.values
+        cells = block.labels.size * self.width
+        ends = np.append(x, 0.0) if x.size < cells else x
+        if self.passes == 1 and cells:
+            self.values = [total + x.sum(), squares + x @ x, min(low, ends.min()), max(high, ends.max()), 0.0]
+        elif cells:
+            mean = total / (self.labels.size * self.width)
+            self.values[-1] += np.square(x - mean).sum() + (cells - x.size) * mean * mean
+
+    def is_spread(self, rate: float) -> bool:
+        """Tell whether ``rate`` is 1 over the variance of all values, and over the number of features; 1 of none."""
+        _, squares, low, high, apart = self.values
+        cells = self.labels.size * self.width
+        off = TWICE * gamma(cells + 16) * (1.0 + math.sqrt(squares / apart)) if apart > 0.0 else math.inf
+        if low == high or not off < 1.0:
+            return rate == 1.0
+        return abs(rate * self.width * apart / cells - 1.0) <= off
 
     @property
     def labels(self) -> np.ndarray:

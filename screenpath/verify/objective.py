@@ -43,16 +43,18 @@ def objective_of(header: dict, penalties: bool, written: object = None) -> str:
         text = text.replace("y_i x_i.w", "y_i (x_i.w + b)") if free else text
         of_classes = text.replace("(w_yi - w_c)", "(w_yi - w_c) + b_yi - b_c") + "; the b_c sum to 0"
         text = of_classes if free and written == of_classes else text  # up to 0.1.0 classes had intercepts, too
-    text += "; the loss smoothed by gamma" if not sparse and "sparse" in header["model"] and header["smoothing"] else ""
     form = "w.Phi(x_i)" if "kernel" in header else "x_i.w"
     text = text.replace("x_i.w", form)
     if free:
         text = text.replace(f"y_i {form}", f"y_i ({form} + b)").replace(f"- {form}", f"- {form} - b")
     text += ", Phi(x).Phi(z) = K(x, z)" if "kernel" in header else ""
     text += "; the loss smoothed by `smoothing`" if "kernel" in header and header.get("smoothing") else ""
+    text = text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
+    net = not sparse and "sparse" in header["model"]
+    end = "; the loss smoothed by gamma" if net and header["smoothing"] else ""
     if "signs" in header and "C sum_i" not in text:
-        text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0" else "; w_j >= 0"
+        text += "; signs_j w_j >= 0" if written == f"{text}; signs_j w_j >= 0{end}" else "; w_j >= 0"
+    text += end
     pairs = f"for each pair of classes, on their rows: {text}"  # of two labels there is one, of all rows
     one = written == pairs and "rest" not in (header.get("labels") or {}).values()
-    text = pairs if header.get("one_vs_one") or one else text
-    return text.replace("||w||_1", "sum_j p_j |w_j|") if penalties else text
+    return pairs if header.get("one_vs_one") or one else text

@@ -203,6 +203,8 @@ class Problem:
                 if name not in kernel:
                     return value is None
                 value = DEFAULTS[name] if value is None else value
+                if (name, str(value).strip()) == ("gamma", "scale"):
+                    return self.facts.is_spread(kernel[name])
                 text, over, d = str(value).partition("/")
                 return (
                     d.strip() == "d"[: len(over)] and float(text) / (data["n_features"] if over else 1) == kernel[name]

@@ -182,12 +182,13 @@ class Kernels:
         Z = _dense(block, self.d)
         K, error = values(kernel, Z, self.support)
         products = K @ shares
-        errors = UP * (gamma(self.used.size + 2, LAST) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares)) + TINY
+        errors = UP * (gamma(self.used.size + 2, LAST) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares))
+        errors += TINY * shares.any(axis=0)  # a sum of no products is 0
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num
             if block.tails is None:  # else the rows themselves are no better
                 _exactly(kernel, pair, parts, (Z, self.support, self.used), p, e)
-            p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY
+            p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY * (pair.nnz > 0)
             weights = pair.solution[block.first : block.first + p.size]
             pair.square.append(fsum(weights * p))
             pair.square_error.append(UP * fsum(np.abs(weights) * (e + 4.0 * UNIT * np.abs(p)) + TINY))

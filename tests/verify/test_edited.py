@@ -77,6 +77,70 @@ def test_the_worst_place_between_steps(run, data, tmp_path):
         assert f"another {name} of the gap between steps" in verify_certificate(run).faults[0][1]
 
 
+def test_a_gap_between_steps_that_is_rounding_alone(data, tmp_path):
+    """The run counts more for it than the checker, whose own numbers need less."""
+    far = "".join(f"{1e4 + k % 3} 1:{k % 5 + 300}\n" for k in range(40))
+    (tmp_path / "far").write_text(far)
+    options = {"certificate": True, "scale": "l2", "c_list": [8e-6, 0.05, 0.1], "bias": 1.0}
+    plain.run("lad", tmp_path / "far", out=tmp_path / "f", **options)
+    record = json.loads((tmp_path / "f" / "run.json").read_text())
+    assert verify_certificate(tmp_path / "f").faults == [] and record["between"]["worst_rel_gap"] > 1e-11
+    record["between"]["worst_rel_gap"] *= 3.0
+    seal(tmp_path / "f", record)
+    assert "another worst_rel_gap" in verify_certificate(tmp_path / "f").faults[0][1]
+
+
+@pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_gamma_that_the_data_chose(data, tmp_path, scale, storage):
+    if (scale, storage) == ("standard", "sparse"):
+        pytest.skip("rows that are stored sparse are not centred")
+    options = {"kernel": "rbf", "certificate": True, "c_list": [1.0], "n_features": 9}
+    options |= {"scale": scale, "storage": storage}
+    X, y = clouds(n=60)
+    X[::2, 1] = 0.0
+    (tmp_path / "d").write_text(libsvm_text(X, y))
+    plain.run("svm", tmp_path / "d", gamma="scale", out=tmp_path / "g", **options)
+    found = verify_certificate(tmp_path / "g")
+    assert found.holds and "run.json: options.gamma" in found.covered
+    chosen = json.loads((tmp_path / "g" / "run.json").read_text())["kernel"]["gamma"]
+    plain.run("svm", tmp_path / "d", gamma=repr(chosen * (1.0 + 1e-9)), out=tmp_path / "n", **options)
+    record = json.loads((tmp_path / "n" / "run.json").read_text())
+    for part in ("options", "identity"):
+        record[part]["gamma"] = "scale"
+    seal(tmp_path / "n", record)
+    assert "another gamma" in verify_certificate(tmp_path / "n").faults[0][1]
+
+
+def test_a_gamma_of_data_of_one_value(tmp_path):
+    (tmp_path / "d").write_text("1 1:2 2:2\n2 1:2 2:2\n1 1:2 2:2\n")
+    options = {"kernel": "rbf", "certificate": True, "c_list": [1.0], "intercept": "none"}
+    plain.run("svm", tmp_path / "d", gamma="scale", out=tmp_path / "g", **options)
+    assert verify_certificate(tmp_path / "g").holds
+
+
+@pytest.mark.parametrize("model, options", [
+    ("sparse-svr", {"smoothing": 0.5, "nonnegative": True}), ("sparse-lad", {"smoothing": 0.5, "signs": "signs"}),
+    ("l1svm", {"signs": "signs", "penalty_weights": "penalties"}),
+    ("l1svm", {"nonnegative": True, "penalty_weights": "penalties"}),
+])  # fmt: skip
+def test_objectives_of_several_additions(data, tmp_path, monkeypatch, model, options):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "signs").write_text("1\n0\n-1\n0\n1\n")
+    (tmp_path / "penalties").write_text("1\n2\n1\n3\n1\n")
+    grid = {"grid": 3} if model == "l1svm" else {"betas": 2, "alphas": 2}
+    plain.run(model, data, certificate=True, out=tmp_path / "o", **grid, **options)
+    found = verify_certificate(tmp_path / "o")
+    assert found.faults == [] and "run.json: objective" in found.covered
+
+
+def test_an_optimum_of_0_behind_a_kernel(tmp_path):
+    (tmp_path / "d").write_text("0 1:2 2:2\n0 1:1 2:2\n0 1:3\n")
+    options = {"kernel": "linear", "certificate": True, "c_list": [1.0], "bias": 2.0}
+    plain.run("lad", tmp_path / "d", weights=[1.0, 0.3, 2.0], out=tmp_path / "z", **options)
+    assert verify_certificate(tmp_path / "z").faults == []
+
+
 def test_kept_rows_are_part_of_the_run_and_not_covered(data, tmp_path):
     options = {"kernel": "rbf", "certificate": True, "c_list": [1.0, 2.0]}
     plain.run("svm", data, keep_rows=True, out=tmp_path / "k", **options)
