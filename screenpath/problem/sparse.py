@@ -118,7 +118,8 @@ class SparseModel(SparseSums):
         self.highest = min(1.0 / self.gamma, 1.0)
         self.top, self.u_top, self.twice = self.highest * self.ones, self.highest * self.u_kinks, np.zeros(self.d)
         if self.regression:
-            self.top = np.clip(targets / self.gamma, *ends)
+            with np.errstate(over="ignore"):  # beside a gamma near 0, that of the loss itself
+                self.top = np.clip(targets / self.gamma, *ends)
             self.u_top = self.column_sums(self.weigh(self.top))
         self.row_sizes = views.row_sqnorms  # of rows and that point
         if classes == 1 and not self.weighted:

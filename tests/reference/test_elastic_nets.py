@@ -128,3 +128,18 @@ def test_the_optimum_of_each_loss_is_that_of_a_cone_solver(kind, seed):
         value = loss + 0.5 * alpha * cp.sum_squares(w) + beta * cp.norm1(w)
         best = least(value)
         assert step.status == "certified" and abs(step.primal - best) <= 1e-8 * best + 1e-12, (seed, step)
+
+
+@pytest.mark.parametrize("path", [sparse_lad_path, sparse_quantile_path, sparse_svr_path])
+def test_targets_of_many_millions_are_targets_in_other_units(path):
+    """Without a warning: over a smoothing of almost 0, where a path begins, such targets are beyond floating point."""
+    X, y = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0], [1.0, 1.0]]), np.array([1.0, 2.0, -3.0, 5.0])
+    units, tube = 2.0**30, 0.25 if path is sparse_svr_path else None
+
+    def of(scale):
+        return path(X, y * scale, penalty="l1", betas=[0.3, 0.1], **({} if tube is None else {"epsilon": tube * scale}))
+
+    small, large = of(1.0), of(units)
+    assert small.certified and large.certified
+    for one, other in zip(small.steps, large.steps, strict=True):
+        assert units * one.primal == pytest.approx(other.primal, rel=2e-6)
