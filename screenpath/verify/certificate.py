@@ -185,7 +185,7 @@ class Pair:
             error = error + UNIT * (np.abs(t) + np.abs(tail))
         theta = np.maximum(t, 0.0) if model.own else self.theta(part)
         cells = part.cells
-        if not (model.curve or model.kernel):
+        if not (model.kernel or model.own):
             self._exactly(block, part, theta, t, error)
         if model.curve:  # of both ends of t, of the product that is subtracted, and of a curve over a weight
             error += UP * UNIT * (np.abs(t) + error + 2.0 * cells.curve * np.abs(theta))
@@ -206,9 +206,11 @@ class Pair:
 
     def _exactly(self, block: Block, part: Part, theta, t, error) -> None:
         """Form those products again, in place, whose shares may not be 0, or whose losses are too unsure."""
-        (lo, hi, _, _), high, low = part.cells, t + error, t - error
-        again = ((hi - theta) * high > 0.0) | ((theta - lo) * low < 0.0)
-        worth = self.ratio * part.v * np.maximum(-lo, hi) * error * (self.model.n * self.model.parts_each)
+        (lo, hi, curve, _), high, low = part.cells, t + error, t - error
+        again, steep = ((hi - theta) * high > 0.0) | ((theta - lo) * low < 0.0), np.maximum(-lo, hi)
+        if self.model.curve:  # the shares of the gap are squares of errors
+            again, steep = np.zeros(t.size, dtype=bool), np.minimum(steep, (np.abs(t) + error) / curve)
+        worth = self.ratio * part.v * steep * error * (self.model.n * self.model.parts_each)
         unsure = worth > UNSURE * abs(self.entry.get("primal", math.inf))
         again |= unsure & ((hi * high > 0.0) | (lo * low > 0.0))
         for i in np.flatnonzero(again & (part.v > 0.0)).tolist():
@@ -270,7 +272,7 @@ class Pair:
         cells, signs = Cells(-math.inf, math.inf, alpha, self.beta), self.model.signs
         if alpha and signs.any():
             cells = cells._replace(lo=np.where(signs > 0.0, 0.0, -math.inf), hi=np.where(signs < 0.0, 0.0, math.inf))
-        if self.beta:
+        if self.beta or not self.model.box:
             u = u + rest
             slack = UP * (off + 4.0 * UNIT * (np.abs(u) + alpha * np.abs(w)))
             ends, apart = ((u - slack, 0.0), (u + slack, 0.0)), u

@@ -66,6 +66,12 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
     ("screenpath/screen/box.py", "IT.region", BALLS, BALLS[3:-1].replace("and", "or")): "balls are of one kind",
     (PATHWISE, "nearer_pair", PLANE, "C * reference.C"): "where a point is looked for: what comes of it is certified",
     ("screenpath/problem/box.py", "BoxModel.start", START, "limit < 0.0"): "w is 0 there as well: there is one optimum",
+    (
+        "screenpath/problem/kernel.py",
+        "KernelModel._surely_beyond",
+        "return bool(np.any((t * self.c[some] < 0.0) & (self.lo[some] < self.hi[some])))",
+        "t / self.c[some]",
+    ): "a quotient has the sign of the product but for a kink at 0, and a path may begin with either certificate",
     ("screenpath/walk/loop.py", "Audit.__call__", CALLS, "self.calls - 1"): "a number that no other call has",
     ("screenpath/walk/one_vs_rest.py", "walk_classes", TURN, "max(map(len, found))"): "steps in vain are not yielded",
     (EXACT, "two_product", PRODUCT, "67108864.5"): SPLIT,

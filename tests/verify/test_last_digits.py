@@ -27,3 +27,27 @@ def test_what_is_claimed_at_the_smallest_tolerances_is_proven(tmp_path, classes,
         found = verify_certificate(tmp_path / f"run{seed}")
         assert found.faults == [], (seed, scale)
     assert certified > 10
+
+
+def test_weights_without_an_l1_penalty_are_as_good_as_with_one(tmp_path):
+    """Weights of 1e4 beside a dual sum of 0.1: what is rounded is their multiple by alpha."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "data").write_text(libsvm_text(rng.normal(size=(15, 2)), 1e6 * rng.choice([-1.0, 1.0], 15)))
+    run(
+        "huber", tmp_path / "data", penalty="l2", smoothing=1e5, alpha=[1.4e-6, 1e-4], bias=1.0, tol=1e-9,
+        certificate=True, out=tmp_path / "run",
+    )  # fmt: skip
+    assert verify_certificate(tmp_path / "run").faults == []
+
+
+@pytest.mark.parametrize("model", ["sparse-svr", "huber"])
+def test_smoothed_losses_of_targets_far_from_0_beside_their_spread(tmp_path, model):
+    rng = np.random.default_rng(0)
+    rows = zip(5.0 + 1e-6 * rng.normal(size=27), *rng.normal(size=(2, 27)), strict=True)
+    (tmp_path / "data").write_text("".join(f"{float(y)!r} 1:{a} 2:{b}\n" for y, a, b in rows))
+    tube = {"epsilon": 3.6e-8} if model == "sparse-svr" else {}
+    path = run(
+        model, tmp_path / "data", smoothing=0.005, betas=2, alphas=2, beta_min_ratio=1e-3, tol=1e-9, intercept="free",
+        scale="standard", certificate=True, out=tmp_path / "run", **tube,
+    )  # fmt: skip
+    assert path.certified and verify_certificate(tmp_path / "run").faults == []
