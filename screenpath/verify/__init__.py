@@ -43,6 +43,7 @@ from screenpath.verify.run import FOLDED, UNREADABLE, differences, read_record
 from screenpath.verify.table import open_data
 
 PRIMAL_DIGITS = 2.0**-30
+NOTHING = 2.0**-1060  # a gap of which whatever is counted for numbers that underflow may be the whole
 GAP_DIGITS = 2.0**-40  # part of a claimed gap: the bounds of two programs differ in their last digits
 ROWS = 1 << 21  # rows of a block times steps: bounds the memory
 NUMBERS = 32  # bytes for each feature of a step: what it claims, and sums in three parts
@@ -251,7 +252,7 @@ def _judge(found: Verification, pair, of: str = "") -> Verification:
     relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf
     if not gap <= found.tol * least * (1.0 - 2.0**-50) < math.inf and not gap == 0.0 == least:
         faults.append(f"the relative gap is not proven to be below {found.tol:g} (only {relative:.3g})")
-    if not gap <= entry["gap"] * (1.0 + GAP_DIGITS) + pair.digits * least:
+    if not gap <= entry["gap"] * (1.0 + GAP_DIGITS) + pair.digits * least + NOTHING:
         rounded = ", with the weights' rounding, which earlier versions did not count" if pair.model.inexact else ""
         faults.append(f"the gap is claimed to be {entry['gap']:.17g}, proven is {gap:.17g}{rounded}")
     if not entry["gap"] <= found.tol * (primal + error) * (1.0 + 2.0**-50) + pair.digits * least < math.inf:

@@ -184,6 +184,7 @@ class Kernels:
         products = K @ shares
         errors = UP * (gamma(self.used.size + 2, LAST) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares))
         errors += TINY * shares.any(axis=0)  # a sum of no products is 0
+        errors[np.isnan(errors)] = math.inf  # shares of 0 of values that may be any
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num
             if block.tails is None:  # else the rows themselves are no better
@@ -247,11 +248,11 @@ def _decimal(kernel: dict, x: list, z: list) -> tuple:
 
 
 def _norms(kernel: dict, Z: np.ndarray) -> np.ndarray:
-    """Return upper bounds of ``sqrt(K(x, x))``; an exponential kernel needs one row for it."""
-    some = Z[:1] if kernel["kernel"] in EXPONENTIALS else Z
-    own = [values(kernel, row, row) for row in some[:, None, :]]
-    norms = [UP * math.sqrt(max(value[0, 0] + bound[0, 0], 0.0)) for value, bound in own]
-    return np.array(norms if some.size == Z.size else norms * Z.shape[0])
+    """Return upper bounds of ``sqrt(K(x, x))``: of an exponential of a distance of 0, whatever those of others are."""
+    if kernel["kernel"] in EXPONENTIALS:
+        return np.full(Z.shape[0], UP * math.sqrt(UP * (1.0 + kernel["constant"])))
+    own = [values(kernel, row, row) for row in Z[:, None, :]]
+    return np.array([UP * math.sqrt(max(value[0, 0] + bound[0, 0], 0.0)) for value, bound in own])
 
 
 def _dense(block: Block, d: int) -> np.ndarray:

@@ -150,3 +150,24 @@ def test_kept_rows_are_part_of_the_run_and_not_covered(data, tmp_path):
     (tmp_path / "n" / "rows.npz").write_bytes((tmp_path / "k" / "rows.npz").read_bytes())
     ((_, fault),) = verify_certificate(tmp_path / "n").faults
     assert "there is rows.npz" in fault
+
+
+def test_gaps_of_what_underflows_alone(tmp_path):
+    """Each program counts a few of the smallest numbers: where w is 0 there is no other part of a gap."""
+    (tmp_path / "d").write_text("1 1:2 2:2\n2 1:2 2:2\n1 1:2 2:2\n2 1:2 2:2\n")
+    options = {"certificate": True, "scale": "standard", "c_list": [0.01, 0.3], "tol": 1e-9}
+    plain.run("svm", tmp_path / "d", out=tmp_path / "r", **options)
+    assert verify_certificate(tmp_path / "r").faults == []
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_rows_so_far_apart_that_their_distances_are_unsure(tmp_path, size, kernel, intercept):
+    """The kernel value of a row and itself is sure all the same: claims and the balance of theta rest on it."""
+    X, y = clouds(n=30)
+    X[15:], y[15:] = X[:15], y[14::-1]
+    (tmp_path / "d").write_text(libsvm_text(X * size, y))
+    options = {"kernel": kernel, "gamma": "1" if size > 1.0 else "1e60", "intercept": intercept, "certificate": True}
+    path = plain.run("svm", tmp_path / "d", c_list=[0.01, 0.1, 10.0], out=tmp_path / "r", **options)
+    assert path.certified and verify_certificate(tmp_path / "r").faults == []
