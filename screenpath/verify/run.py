@@ -23,7 +23,7 @@ import numpy as np
 from screenpath.errors import ResourceError, RunFolderError, shown
 from screenpath.verify import steps as tables
 from screenpath.verify.data import usual
-from screenpath.verify.exact import fsum, gamma
+from screenpath.verify.exact import UNIT, fsum, gamma
 from screenpath.verify.file import CERTIFIED, NAME, NUMBER, Hashed, memory, numbers_of
 from screenpath.verify.problem import Problem, at, feature_names, leaves, same
 from screenpath.verify.steps import OPTIONS, grid_faults
@@ -222,28 +222,29 @@ def _between(record: dict, problem: Problem, steps: list, pairs: dict) -> list:
     free = problem.header.get("intercept") == "free"
     ends = [(entry, pairs[entry["step"]].solution[..., : -1 if free else None].ravel()) for entry in done]
     between = [(*one, *other) for one, other in zip(ends, ends[1:], strict=False)]
-    worst, most = (max(_worst(*pair, rounded=times) for pair in between) for times in (1.0, 2.0))
+    worst, most = (max(_worst(*pair, loosely=loosely) for pair in between) for loosely in (False, True))
     low, high = sorted((done[0]["C"], done[-1]["C"]))
     # Bounds on rounding differ from those of the run, and so may the worst of places that are nearly as bad.
     around = [pair for pair in between if (pair[0]["C"] - said["C"]) * (pair[2]["C"] - said["C"]) <= 0.0]
     good = {
         "from": said["from"] == low,
         "to": said["to"] == high,
-        # With twice the rounding, which is all there is where the steps are near to the optimum.
+        # Above, with more for rounding, which is all there is where the steps are near to the optimum.
         "worst_rel_gap": (1.0 - ROUNDED) * worst - TINY <= said["worst_rel_gap"] <= (1.0 + ROUNDED) * most + TINY,
         "C": any(_worst(*pair, said["C"]) >= (1.0 - ROUNDED) * worst - TINY for pair in around),
     }
     return [(None, f"run.json has another {name} of the gap between steps") for name in good if not good[name]]
 
 
-def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray, C: float | None = None, rounded=1.0) -> float:
+def _worst(one: dict, w: np.ndarray, other: dict, v: np.ndarray, C: float | None = None, loosely=False) -> float:
     """Return the largest relative gap between two steps, or that at C, over the least primal value that it allows.
 
-    ``rounded`` multiplies the errors of the primal values.
+    ``loosely``: with errors of the primal values, and of sums of squares, as large as a run may count them.
     """
     low, high, step = one["gap"], other["gap"], other["C"] - one["C"]
     losses = [(e["primal"] - 0.5 * fsum(x * x)) / e["C"] for e, x in ((one, w), (other, v))]
-    errors = rounded * (one["primal_error"] / one["C"] + other["primal_error"] / other["C"])
+    times, more = (2.0, 4.0 * (w.size + 32) * UNIT) if loosely else (1.0, 0.0)
+    errors = sum((times * e["primal_error"] + more * e["primal"]) / e["C"] for e in (one, other))
     moved = math.sqrt(fsum(np.square(v - w)))
     dual = max(moved - math.sqrt(2.0 * low) - math.sqrt(2.0 * high), 0.0)
     K = step * (losses[0] - losses[1]) + abs(step) * errors - 0.5 * (moved * moved + dual * dual)

@@ -88,6 +88,9 @@ def test_a_gap_between_steps_that_is_rounding_alone(data, tmp_path):
     record["between"]["worst_rel_gap"] *= 3.0
     seal(tmp_path / "f", record)
     assert "another worst_rel_gap" in verify_certificate(tmp_path / "f").faults[0][1]
+    (tmp_path / "apart").write_text("1 1:1e6 2:3e5\n2 1:-1e6 2:2e5\n")  # one w at every C
+    plain.run("svm", tmp_path / "apart", certificate=True, c_list=[1e-5, 30.0], tol=1e-12, out=tmp_path / "a")
+    assert verify_certificate(tmp_path / "a").faults == []
 
 
 @pytest.mark.parametrize("scale", ["none", "maxabs", "standard", "l2"])
