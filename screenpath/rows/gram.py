@@ -178,7 +178,7 @@ class GramRows(Counted):
         or, if ``fine``, as after :meth:`sharpen`.
         """
         dtype = max(self._plain, self.dtype) if fine else self._plain
-        if not self.blocks.steady or self.square.dtype != dtype:
+        if not (self.blocks.steady and self.square.dtype == dtype == np.float32):
             self.square = Square(self, dtype)
 
     def sharpen(self) -> bool:
@@ -373,7 +373,7 @@ class Square:
         """Forget all other rows, and make room for as many as are needed."""
         slots, size = np.sort(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
         if size > self.values.shape[0]:  # perhaps in the same memory, with longer rows
-            kept = self.part(slots)
+            kept = self._copy(slots, 0.0)  # each value as it was formed, small ones too
             self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
             self.values[: slots.size, : slots.size] = kept
         else:  # in ascending order, so that nothing is written over what is still to be read
@@ -384,8 +384,11 @@ class Square:
 
     def part(self, slots: np.ndarray) -> np.ndarray:
         """Return a compact copy of the values between rows at these places, valid until the next one."""
+        return self._copy(slots, self.rows.least if self.dtype.itemsize == 4 else 0.0)
+
+    def _copy(self, slots: np.ndarray, least: float) -> np.ndarray:
         out = self.rows.spaces[0].array(slots.size, slots.size, self.dtype)
-        kernels.gather(self.values, slots, slots, out, self.rows.least if out.itemsize == 4 else 0.0)
+        kernels.gather(self.values, slots, slots, out, least)
         return out
 
 

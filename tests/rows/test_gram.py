@@ -98,6 +98,10 @@ def test_a_square_is_kept_where_its_values_are_alike_whatever_was_formed_before(
     assert kept.sharpen()
     kept.forget()
     assert kept.square.dtype == np.float32 and kept.square._held.size == 0
+    for _ in range(2):  # values in float64 depend on those that are formed with them
+        kept.forget(fine=True)
+        assert kept.square.dtype == np.float64 and kept.square._held.size == 0
+        kept.square.slots(index)
 
 
 def test_rows_far_from_each_other_or_with_many_columns_are_formed_in_float64():
@@ -167,6 +171,17 @@ def test_copies_in_float32_hold_no_values_whose_products_are_too_small_for_it():
     np.testing.assert_array_equal(rough, np.where(exact < 2.0**-40, 0.0, exact).astype(np.float32))
     assert rows.sharpen()
     np.testing.assert_array_equal(rows.square.part(rows.square.slots(index)), exact)
+
+
+def test_a_square_that_grows_keeps_its_smallest_values(monkeypatch):
+    monkeypatch.setattr(gram, "WHOLE", 0)
+    X, signs, _ = problem(200)
+    grown, alone = (GramRows(10.0 * X, KernelFunction("rbf", 0.3), signs, 1 << 24) for _ in range(2))
+    grown.square.slots(np.arange(20))
+    slots = [rows.square.slots(np.arange(200)) for rows in (grown, alone)]
+    found, exact = (rows.square.values[np.ix_(at, at)] for rows, at in zip((grown, alone), slots, strict=True))
+    assert (exact[:20, :20] < gram.NOTHING).any()
+    np.testing.assert_array_equal(found, exact)
 
 
 def test_plans_stay_inside_what_is_allowed():
