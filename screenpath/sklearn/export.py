@@ -34,8 +34,8 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
         A run, or its folder.
     step : int or str, default "best"
         As of :func:`screenpath.export_run`.
-    training : str, optional
-        Training data of a kernel run, if they have moved.
+    training : str or tuple of arrays (X, y), optional
+        Training data of a kernel run, if they have moved or were arrays; by default those of ``load_run``.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     """
     if not isinstance(path, StoredPath | str | os.PathLike):
         raise UsageError(f"{path!r} is no run, nor the folder of one", "write a path to a folder first: path.save(DIR)")
-    run = path.run if isinstance(path, StoredPath) else load_run(path).run
-    return estimator_of(run, run.choose(str(step)), training)
+    opened = path if isinstance(path, StoredPath) else load_run(path, training)
+    return estimator_of(opened.run, opened.run.choose(str(step)), training or opened.training)
 
 
 def estimator_of(run: Run, step: dict, training: str | tuple | None = None):

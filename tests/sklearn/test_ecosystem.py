@@ -10,8 +10,8 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from screenpath import svm_path
-from screenpath.errors import UsageError
+from screenpath import kernel_svm_path, load_run, svm_path
+from screenpath.errors import DataError, UsageError
 from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV, fitted
 
 MODELS = [
@@ -100,3 +100,14 @@ def test_a_path_in_memory_is_no_run_yet(cancer):
     with pytest.raises(UsageError, match="1 of 1 steps certified.* is no run") as found:
         fitted(svm_path(*cancer, grid=[0.1]))
     assert "path.save(DIR)" in found.value.hint
+
+
+def test_a_kernel_run_of_arrays_becomes_an_estimator(cancer, tmp_path):
+    X, y = cancer
+    kernel_svm_path(X, y, grid=[1.0], scale="standard", kernel="rbf").save(tmp_path / "run")
+    path = load_run(tmp_path / "run", (X, y))
+    expected = path.predict(X)
+    assert np.array_equal(fitted(path, 0).predict(X), expected)
+    assert np.array_equal(fitted(tmp_path / "run", 0, (X, y)).predict(X), expected)
+    with pytest.raises(DataError, match="computed from arrays"):
+        fitted(tmp_path / "run", 0)
