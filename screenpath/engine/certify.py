@@ -269,7 +269,7 @@ class ForeignProblem:
         """Return what the model was to minimise, as its maker writes it."""
         options, said = self.options, self.spec.objective
         values = dict(zip(("alpha", "beta"), self.parameter, strict=True)) if self.sparse else {"C": self.first}
-        if self.penalty is not None:
+        if self.penalty is not None and self.C is not None:
             said, values = SQUARED[self.penalty], {"C": self.C}
         values |= {name: options[name] for name in ("tau", "epsilon", "gamma", "degree", "coef0") if options.get(name)}
         penalised = f"intercept penalised, a feature of value {options['bias']:g}"

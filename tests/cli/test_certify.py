@@ -364,6 +364,15 @@ def test_labels_that_are_written_in_another_way(data, call, tmp_path):
         assert done.code == code and (f"m has the labels {told}, the data 1, -1\n  name the data" in done.err) == code
 
 
+@pytest.mark.parametrize("name, share", [("L1R_L2LOSS_SVC", ("alpha", "beta")), ("L2R_L2LOSS_SVC", ("beta", "alpha"))])
+def test_a_squared_hinge_of_alpha_and_beta_is_that_of_its_c(name, share, data, call, tmp_path):
+    (tmp_path / "m").write_text(f"solver_type {name}\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n0.2\n-0.1\n")
+    words, times = ("certify", "sparse-svm", data, "--weights", "m", "--format", "json"), 2 * 0.5 * Y.size
+    one, done = json.loads(call(*words, "--c", 0.5).out), call(*words, f"--{share[0]}", 0, f"--{share[1]}", 1 / times)
+    other = json.loads(done.out)
+    assert times * other["value"] == pytest.approx(one["value"], rel=1e-9) and "alpha = " in other["objective"]
+
+
 def test_no_weights_are_told(data, call, tmp_path):
     (tmp_path / "models").mkdir()
     for words, said in (([], "no weights to certify\n"), (["--weights", "models"], "models holds no model\n")):
