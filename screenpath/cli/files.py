@@ -16,7 +16,7 @@ from screenpath.catalogue import options as o
 from screenpath.catalogue.option import Option
 from screenpath.cli import options as shared
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, ERROR, FILE, Named, force_option
+from screenpath.cli.options import DONE, ERROR, FILE, Named, Whole, force_option
 from screenpath.errors import DataError, UsageError, flags, shown
 
 WIDEST = 5  # columns listed by widest range
@@ -33,7 +33,7 @@ AGAIN = (replace(KEEP, everyday=True), replace(o.FORCE, help="Replace an older f
 @click.argument("data")
 @click.option("--zero-based", is_flag=True, help="Indices in the file start at 0.")
 @click.option(
-    "--max-faults", default=20, show_default=True, type=click.IntRange(min=1), help="Stop reading at this many faults."
+    "--max-faults", default=20, show_default=True, type=Whole(min=1), help="Stop reading at this many faults."
 )
 @shared.flags((*NAMING, *o.CELLS))
 def inspect(data, **options):
@@ -197,9 +197,9 @@ def convert(data, out, quiet, log_format, **options):
     "screenpath generate hong-syn1 --n 1000 --p 5000 -o syn1.libsvm.gz",
 )
 @click.argument("name")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the random numbers.")
-@click.option("--n", type=click.IntRange(min=1), help="Number of samples.  [default: the paper's]")
-@click.option("--p", type=click.IntRange(min=1), help="Number of features.  [default: the paper's]")
+@click.option("--seed", default=0, show_default=True, type=Whole(min=0), help="Seed of the random numbers.")
+@click.option("--n", type=Whole(min=1), help="Number of samples.  [default: the paper's]")
+@click.option("--p", type=Whole(min=1), help="Number of features.  [default: the paper's]")
 @click.option(
     "-o", "--out", **FILE, default="-", help="File (.gz, .bz2, .xz are compressed).  [default: stdout]"
 )

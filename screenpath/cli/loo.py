@@ -8,7 +8,7 @@ import click
 
 from screenpath.cli import results
 from screenpath.cli.help import helped
-from screenpath.cli.options import DONE, FILE, UNCERTIFIED, say
+from screenpath.cli.options import DONE, FILE, UNCERTIFIED, Whole, say
 from screenpath.errors import UsageError, flags, tell
 
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
@@ -18,8 +18,8 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @results.run_argument
 @results.step_option
 @click.option("--steps", type=click.Choice(["all", "every-c"]), help="All steps, a line each; or every C between, too.")
-@click.option("--rows", metavar="N", type=click.IntRange(min=1), help="Leave out N rows drawn at random, not all.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draw.")
+@click.option("--rows", metavar="N", type=Whole(min=1), help="Leave out N rows drawn at random, not all.")
+@click.option("--seed", default=0, show_default=True, type=Whole(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", **FILE, help="Write what is predicted of each row without it, as CSV.")
 @click.option("--certificate", **FILE, help="Write the proof of every value, for screenpath verify FILE DATA.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
@@ -80,7 +80,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
 @helped("influence", "screenpath influence runs/svm-data --step C=0.1", "screenpath influence runs/cv-svm -o rows.csv")
 @results.run_argument
 @results.step_option
-@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Number of rows shown.")
+@click.option("--top", default=10, show_default=True, type=Whole(min=1), help="Number of rows shown.")
 @click.option("-o", "--out", **FILE, help="Write all rows, in the same order, as CSV.")
 @results.training_options
 def influence(run, step, top, out, force, training, quiet):

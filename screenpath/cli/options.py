@@ -45,6 +45,16 @@ class Named(click.Path):
 FILE: dict = {"metavar": "FILE", "type": Named()}
 
 
+class Whole(click.IntRange):
+    """A whole number; for click, a text is "not a valid integer range"."""
+
+    def convert(self, value, param, ctx):
+        try:
+            return super().convert(int(value), param, ctx)
+        except ValueError:
+            self.fail(f"'{value}' is not a whole number", param, ctx)
+
+
 class Checked(click.ParamType):
     """A value that the option itself checks; numbers are those of the files that are read."""
 
@@ -78,7 +88,7 @@ class Choice(click.Choice):
 
 def _type(option: Option):
     kinds: dict[str, Callable] = {
-        "whole": lambda: Checked(option) if option.choices else click.IntRange(option.least, option.most),
+        "whole": lambda: Checked(option) if option.choices else Whole(option.least, option.most),
         "choice": lambda: Choice(option),
         "path": Named,
         **dict.fromkeys((*NAMES, "part", "choices", "constraint"), lambda: Checked(option)),

@@ -9,6 +9,7 @@ from shutil import get_terminal_size
 
 import click
 
+from screenpath.cli import options as shared
 from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, ERROR, FILE, UNCERTIFIED, Named, force_option, quiet_option, say, stack
 from screenpath.errors import ScreenpathError, UsageError, flags, shown, tell
@@ -98,7 +99,7 @@ def _line_of(path, record: dict) -> list[str]:
 @run_argument
 @click.option("--step", metavar="STEP", help=f"{STEP_HELP}  [default: best if steps have scores, else the last]")
 @click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(min=0),
+    "--top", default=20, show_default=True, type=shared.Whole(min=0),
     help="Number of features shown, the largest first.",
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Show how many dual variables are at their bounds, too.")
@@ -315,7 +316,7 @@ SHOWN = 20  # most faults listed
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="json: an object with all that was found.")
 @click.option("--explain", is_flag=True, help="With --step: print the inequality of this step with its numbers.")
-@click.option("--step", metavar="K", type=click.IntRange(min=0), help="With --explain: the number of the step.")
+@click.option("--step", metavar="K", type=shared.Whole(min=0), help="With --explain: the number of the step.")
 def verify(run, data, format, explain, step):
     """Check the certificate of the run folder RUN against its data.
 

@@ -163,6 +163,7 @@ def test_test_data_with_a_strange_label(call, data, tmp_path):
     [
         (["--c-list", "1,2", "--grid", "5"], "--c-list is the whole grid"),
         (["--c-list", "1,x"], "'x' is not a number"), (["--grid", "0"], "--grid"),
+        (["--grid", "1e3"], "'1e3' is not a whole number"),
         (["--cmin", "2", "--cmax", "1"], "lower end"), (["--cmin", "-1"], "must be a positive number, not '-1'"),
         (["--cmin", "1", "--cmax", "1"], "--c-list 1"),
         (["--rule", "magic"], "unknown rule 'magic'"), (["--rule", "gap+gap"], "unknown rule 'gap+gap'"),
