@@ -247,7 +247,7 @@ def signs_of(labels: np.ndarray, mapping: dict) -> np.ndarray:
     """Return +1 and -1 for the labels of the file, as the certificate's map says."""
     plus = labels == float(mapping["+1"])
     if mapping["-1"] != "rest" and not np.all(plus | (labels == float(mapping["-1"]))):
-        raise DataError("a label is not among those of the certificate")
+        raise DataError("the data have a label that the certificate lacks", "name the data of the run")
     return np.where(plus, 1.0, -1.0)
 
 

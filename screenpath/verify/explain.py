@@ -22,9 +22,9 @@ def explained(found: Verification, step: int) -> list[str]:
     """
     pair = found.pairs.get(step)
     if pair is None:
-        none = f"there is none; the path has the steps 0 to {found.steps - 1}"
-        known = "the run does not call it certified, it claims nothing" if step in found.unclaimed else none
-        return [f"step {step}: {known}"]
+        if step not in found.unclaimed:
+            raise UsageError(f"there is no step {step}", f"the path has the steps 0 to {found.steps - 1}")
+        return [f"step {step}: the run does not call it certified, it claims nothing"]
     if not isinstance(pair, Pair):
         what = "`explain` prints one inequality, and one-vs-one has one for each pair of labels"
         raise UsageError(what, "leave it out")

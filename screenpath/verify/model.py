@@ -187,7 +187,7 @@ class Model:
         if self.classes is not None:
             own = np.minimum(np.searchsorted(self.classes, y), self.nodes - 1)
             if not np.array_equal(self.classes[own], y):
-                raise DataError("a label is not among those of the certificate")
+                raise DataError("the data have a label that the certificate lacks", "name the data of the run")
             return [
                 Part(c * self.n + first, own, np.full(n, c), ones, zeros, np.where(own == c, 0.0, v), own != c, cells)
                 for c in range(self.nodes)

@@ -191,6 +191,9 @@ def test_another_kind_of_data_has_a_next_step(call, data, tmp_path):  # noqa: F8
     (tmp_path / "t.csv").write_text("age,class\n1,2\n")
     found = call("verify", "r", "t.csv")
     assert found.code == 1 and "this is not LIBSVM text\n  name the LIBSVM text that" in found.err
+    (tmp_path / "other").write_text("7 1:1\n8 1:2\n")
+    told = call("verify", "r", "other")
+    assert told.code == 1 and "a label that the certificate lacks\n  name the data of the run" in told.err
 
 
 def test_steps_that_are_not_certified_claim_nothing(call, data, tmp_path):  # noqa: F811
