@@ -137,7 +137,8 @@ def read_foreign(path: str) -> Foreign:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "name a model file") from None
     except UNREADABLE as error:
-        raise DataError(f"{path} holds no model that can be read ({error})", COLUMNS) from None
+        why = f"it lacks {error}" if isinstance(error, KeyError) else error
+        raise DataError(f"{path} holds no model that can be read ({why})", COLUMNS) from None
 
 
 def _lines(path: str, lines: list[str]) -> Foreign:

@@ -337,6 +337,7 @@ def test_weights_and_names(tmp_path, monkeypatch, call):
     ('{"weights": [1, 1e999, 3]}', ("svm", "--c", 1), 1, "weights that are not finite"),
     ("", ("svm", "--c", 1), 1, "holds no model that can be read"),
     ("feature,value\n1,x\n", ("svm", "--c", 1), 1, "holds no model that can be read"),
+    ("1 1:2\n1 1:3\n", ("svm", "--c", 1), 1, "holds no model that can be read (it lacks 'feature')"),
     ("solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\nw\n1\n2\n3\n", ("svm", "--c", 1), 1,
      "L2R_LR is no problem of screenpath's"),
     ("solver_type MCSVM_CS\nw\n1\n", ("svm", "--c", 1), 1, "MCSVM_CS is no problem"),

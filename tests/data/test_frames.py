@@ -74,7 +74,7 @@ def test_columns_of_new_rows_are_found_by_their_names(data, library):
         with pytest.warns(UserWarning, match="does not use are ignored: name$"):
             assert np.array_equal(path.decision_function(more), expected)
         for few in (dict(list(columns.items())[:3]), {**dict(list(columns.items())[:3]), "other": X[:, 3]}):
-            with pytest.raises(DataError, match="are missing\n.*found by their names, in any order"):
+            with pytest.raises(DataError, match="are missing: .*\n.*found by their names, in any order"):
                 path.predict(table(library, few))
 
 
@@ -96,7 +96,7 @@ def test_a_run_keeps_the_names(data, tmp_path, capsys):
     assert run.predict(turned).tolist() == run.predict(X).tolist()
     other = screenpath.run("svm", (frame, y), grid=3, test=(turned, y), out=tmp_path / "other", quiet=True)
     assert [step.test_accuracy for step in other] == [step.test_accuracy for step in run]
-    with pytest.raises(DataError, match="height in .* are missing"):
+    with pytest.raises(DataError, match="are missing: height in .*"):
         short = frame.select([NAMES[0], *NAMES[2:]])
         screenpath.run("svm", (frame, y), grid=3, test=(short, y), out=tmp_path / "short", quiet=True)
     path = screenpath.svm_path(frame, y, grid=3)

@@ -313,7 +313,7 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn:
     places = {name: k for k, name in enumerate(given)}
     missing = [name for name in names if name not in places]
     if missing:
-        what = f"the columns are not those of the training data: {listed(missing)} are missing"
+        what = f"columns of the training data are missing: {listed(missing)}"
         raise DataError(what, "columns are found by their names, in any order")
     known = set(names)
     more = [name for name in given if name not in known]
