@@ -71,6 +71,29 @@ def test_columns_without_names():
         screenpath.svm_path(pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1.0, np.nan, 1.0)}), Y)
 
 
+def test_sparse_columns_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    frame = pandas.DataFrame.sparse.from_spmatrix(sp.csr_array(X * (X > 0.0)), columns=list("abcd"))
+    path = screenpath.svm_path(frame, Y, grid=3)
+    assert path.feature_names == tuple("abcd")
+    assert np.array_equal(path.coefficients, screenpath.svm_path(X * (X > 0.0), Y, grid=3).coefficients)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, "table"])
+def test_infinite_values_are_not_filled_in(form):
+    rows = X.copy()
+    rows[0, 0], rows[2, 1] = np.nan, np.inf
+    if form == "table":
+        pytest.importorskip("narwhals")
+        form = pytest.importorskip("pandas").DataFrame
+        where = "the column '1' has infinite values\n  leave out their rows$"
+    else:
+        where = r"infinite values, first X\[2, 1\] = inf\n  leave out X\[2\] and its like$"
+    with pytest.raises(DataError, match=where):
+        screenpath.svm_path(form(rows), Y, missing="median")
+
+
 def test_a_lazy_table_has_to_be_collected():
     polars = pytest.importorskip("polars")
     with pytest.raises(DataError, match="two dimensions.*\n.*collect"):

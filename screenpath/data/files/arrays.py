@@ -18,7 +18,8 @@ from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
-FILL = "leave out {}, or fill in nan: of training data, `missing=median` does"
+LEAVE = "leave out {}"
+FILL = f"{LEAVE}, or fill in nan: of training data, `missing=median` does"
 
 
 def canonical(X):
@@ -104,12 +105,13 @@ def checked_rows(X, what: str = "the data", gaps: bool = False):
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"{what} are not all numbers", "encode them as numbers") from None
     values = X.data if sp.issparse(X) else X
-    if not np.isfinite(values).all() and not (gaps and not np.isinf(values).any()):
+    if _wrong(values, gaps).any():
         coo = X.tocoo() if sp.issparse(X) else None
-        places = np.argwhere(~np.isfinite(X)) if coo is None else np.c_[coo.row, coo.col][~np.isfinite(coo.data)]
+        places = np.argwhere(_wrong(X, gaps)) if coo is None else np.c_[coo.row, coo.col][_wrong(coo.data, gaps)]
         i, j = places[0].tolist()
+        kind, hint = ("infinite", LEAVE) if gaps else ("nan or infinite", FILL)
         where = f"first X[{i}, {j}] = {X[i, j]}"
-        raise DataError(f"{what} hold nan or infinite values, {where}", FILL.format(f"X[{i}] and its like"))
+        raise DataError(f"{what} hold {kind} values, {where}", hint.format(f"X[{i}] and its like"))
     return X
 
 
@@ -254,6 +256,11 @@ def dataset_like(data, source: str, names: tuple[str, ...] | None, form: Form | 
     return dataset_of(data, source, like=names, missing=missing)
 
 
+def _wrong(values: np.ndarray, gaps: bool) -> np.ndarray:
+    """Tell which values cannot be used: with ``gaps``, nan can."""
+    return np.isinf(values) if gaps else ~np.isfinite(values)
+
+
 def is_table(X) -> bool:
     """Tell whether data is a table: it has named columns and an exchange protocol."""
     exchanged = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
@@ -290,14 +297,17 @@ def rows_of(X, places: list[int] | None = None, gaps: bool = False) -> np.ndarra
     rows = np.empty((table.shape[0], len(columns)))
     for k, name in enumerate(columns):
         column = table[name]
+        if hasattr(column.to_native(), "sparse"):  # a sparse column of pandas
+            column = narwhals.from_native(column.to_native().sparse.to_dense(), series_only=True)
         if not (column.dtype.is_numeric() or column.dtype == narwhals.Boolean):
             what = f"the column '{name}' holds {column.dtype}, not numbers"
             texts = column.dtype in (narwhals.String, narwhals.Categorical, narwhals.Enum)
             more = f"; of training data, `one_hot={name}` encodes its texts" * texts
             raise DataError(what, f"encode it as numbers, or leave it out{more}")
         rows[:, k] = column.cast(narwhals.Float64).to_numpy()
-        if not np.isfinite(rows[:, k]).all() and not (gaps and not np.isinf(rows[:, k]).any()):
-            raise DataError(f"the column '{name}' has missing, nan or infinite values", FILL.format("their rows"))
+        if _wrong(rows[:, k], gaps).any():
+            kind, hint = ("infinite", LEAVE) if gaps else ("missing, nan or infinite", FILL)
+            raise DataError(f"the column '{name}' has {kind} values", hint.format("their rows"))
     return rows
 
 
