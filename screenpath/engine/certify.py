@@ -183,7 +183,9 @@ class ForeignProblem:
         theta[places] = sign * coefficients * self.model.signs[places] / self.first
         inside = np.clip(theta, self.model.lo, self.model.hi)
         if np.any(np.abs(inside - theta) > 8.0 * UNIT * self.model.hi):
-            raise DataError(f"{given.name} has dual variables that are not from 0 to C", "check `c`, weights and data")
+            most = float(np.max(np.abs(coefficients)))
+            what = f"{given.name} has dual variables that are not from 0 to C: the largest is {most!r}"
+            raise DataError(what, "check `c`, weights and data")
         return inside, b
 
     def places(self, name: str, vectors, wanted: np.ndarray) -> np.ndarray:

@@ -110,6 +110,13 @@ def test_each_pair_has_the_gap_of_what_svc_has_fitted(fitted, order, call, tmp_p
     assert call(*WORDS, "--within", found["rel_gap"] / 2).code == 3 and call(*WORDS, "--within", 0.01).code == 0
 
 
+def test_a_c_below_that_of_the_model_is_told_what_it_has(fitted, call, tmp_path):
+    model, rows, _, kernel = fitted
+    (tmp_path / "m.model").write_text(written(model, rows, kernel))
+    done = call(*WORDS, "--c", C * (1.0 - 1e-9))
+    assert done.code == 1 and f"not from 0 to C: the largest is {float(C)!r}\n  check --c" in done.err
+
+
 def test_a_coefficient_that_is_changed_makes_the_gap_of_its_pair_larger(fitted, call, tmp_path):
     model, rows, _, kernel = fitted
     text = written(model, rows, kernel)
