@@ -193,7 +193,8 @@ class CvSession(Session):
             self.sink.fail(self.record(INTERRUPTED if isinstance(error, Stopped) else TIME_LIMIT if late else FAILED))
             if isinstance(error, Stopped) and self.under_way:
                 done = self.finished(*self.under_way)
-                self.console.tell(f"{done} of {len(self.splits)} folds are kept: continue with `resume`")
+                if done or not self.sink.replaces:  # else the earlier run gets its place again
+                    self.console.tell(f"{done} of {len(self.splits)} folds are kept: continue with `resume`")
             raise
 
     @contextlib.contextmanager

@@ -95,6 +95,10 @@ class Session:
             for one in (self.proof, self.sink, self.data):
                 if one is not None:
                     one.close()
+            if isinstance(self.sink, RunFolder) and self.sink.replaces and self.status != COMPLETE:
+                path, kept = self.sink.path, self.sink.kept
+                text = f"{kept} holds the earlier run until this one is complete"
+                self.console.say(text if kept else f"{path} holds the earlier run again")
 
     def prepare(self) -> None:
         o = self.options

@@ -1,6 +1,7 @@
 """A run folder: run.json, the step table, the coefficients, and what it takes to resume.
 
 run.json is written first: it marks the folder as ours. A folder without this mark is neither replaced nor removed.
+A run that is replaced stays in ``earlier.partial``, a run folder too, until the new one is complete.
 
 run.json has the hash of every finished file (``files``). During a run, each step adds a line to ``progress.partial``:
 steps done, then bytes and SHA-256 of the step table and of the coefficients so far. Readers of an unfinished run use
@@ -33,7 +34,7 @@ from screenpath.store.record import COMPLETE, FAILED, INTERRUPTED, RUNNING, TIME
 
 NAMED = 3  # most differences that the error about a run in the way names
 EVERY = 1.0  # seconds between two checkpoints, each with one fsync per file
-RESERVED = {*records.FILES, records.PARTS}
+RESERVED = {*records.FILES, records.PARTS, records.EARLIER}
 FOLD = re.compile(r"[0-9]+-[0-9]+\.npz")  # file of a fold
 STATE = "state-"
 TOOL = "screenpath"
@@ -74,7 +75,7 @@ class RunFolder:
             raise RunFolderError(f"{path} is not a folder", "choose another one with `out`") from None
         except OSError as error:
             raise RunFolderError(f"{path} cannot be made: {error.strerror}", "choose another folder") from None
-        self._lock = FolderLock(path)
+        self._lock, self._earlier, self.replaces = FolderLock(path), path / records.EARLIER, False
         self._table = self._steps = self._coefficients = self._progress = self._numbers = None
         self.files: dict[str, dict] = {}  # entries of ``record.file_entry``, of other writers too
         self._key = ""
@@ -85,6 +86,7 @@ class RunFolder:
 
     def previous(self, replace: bool = False) -> dict | None:
         """Return the run.json of an earlier run; None if there is none, or if it, which must be ours, is replaced."""
+        self._put_back()
         try:
             record = records.read_record(self.path)
         except FileNotFoundError:
@@ -135,7 +137,7 @@ class RunFolder:
             raise RunFolderError(what, "choose another `out`")
         for name in sorted(RESERVED):
             mode = _mode(self.path / name)
-            wanted = stat.S_IFDIR if name == records.PARTS else stat.S_IFREG
+            wanted = stat.S_IFDIR if name in (records.PARTS, records.EARLIER) else stat.S_IFREG
             if mode is not None and stat.S_IFMT(mode) != wanted:
                 what = "a symbolic link" if stat.S_ISLNK(mode) else "not what a run has made"
                 why = f"{self.path / name} is {what}: the run is not replaced"
@@ -202,35 +204,44 @@ class RunFolder:
 
     def remove_leftovers(self) -> None:
         """Remove what a complete run does not need."""
-        for name in (records.CHECKPOINT, records.PROGRESS, f"{records.RECORDS}.partial"):
-            _remove(self.path / name)
-        self._remove_folds()
+        names = {records.CHECKPOINT, records.PROGRESS, f"{records.RECORDS}.partial"}
+        _remove(file for file in files_of(self.path) if file.name in names or FOLD.fullmatch(file.name))
+        _remove(self._aside())
+        _remove_folders(self.path)
         remove_temporaries(self.path, RESERVED.__contains__)
-
-    def _remove_folds(self) -> None:
-        """Remove the files of folds, and their folders if they are empty then."""
-        parts = self.path / records.PARTS
-        for folder in _folders(parts):
-            if folder.name.isdecimal():
-                remove_temporaries(folder, FOLD.fullmatch)
-                for file in folder.iterdir():
-                    if FOLD.fullmatch(file.name):
-                        _remove(file)
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-        if _mode(parts) is not None:
-            with contextlib.suppress(OSError):
-                parts.rmdir()
 
     def clear(self) -> None:
-        """Remove an earlier run; its record says so first, so that the rest is never taken for a run."""
+        """Set an earlier run aside, whole, until this one is complete; an unfinished one goes where one is aside."""
         remove_temporaries(self.path, RESERVED.__contains__)
-        if _mode(self.path / records.RUN) is None:
-            return
-        self._write_json({"schema_version": records.SCHEMA_VERSION, "tool": TOOL, "status": records.EMPTIED})
-        for name in records.FILES[1:]:
-            _remove(self.path / name)
-        self._remove_folds()
+        if self.kept is None:
+            _remove(self._aside())  # a kill left them
+            _move(files_of(self.path), self.path, self._earlier)
+        self.replaces = self.kept is not None
+        _remove(reversed(files_of(self.path)))
+        _remove_folders(self.path)
+
+    @property
+    def kept(self) -> Path | None:
+        """Return the folder of the run that the unfinished one here is to replace; None if there is none."""
+        with contextlib.suppress(FileNotFoundError, RunFolderError):
+            if records.read_record(self.path)["status"] == COMPLETE:
+                return None
+        return self._earlier if self._earlier / records.RUN in self._aside() else None
+
+    def _aside(self) -> list[Path]:
+        return files_of(self._earlier) if stat.S_ISDIR(_mode(self._earlier) or 0) else []
+
+    def _put_back(self, failed: bool = False) -> None:
+        """Give an earlier run its place again where the new one has not begun, or has ``failed`` with nothing done."""
+        there = self._aside()
+        if self._earlier / records.RUN in there:
+            if not failed and _mode(self.path / records.RUN) is not None:
+                return
+            _remove(reversed(files_of(self.path)))
+        if there:
+            _move(reversed(there), self._earlier, self.path)
+            _remove_folders(self._earlier)
+            _remove_folders(self.path)
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -239,9 +250,8 @@ class RunFolder:
         self._numbers = layout.numbers
         remove_temporaries(self.path, RESERVED.__contains__)
         if checkpoint is None:
-            for name in records.FILES[1:]:
-                if name.startswith(("steps.", "coefficients.", "certificate.", records.CHECKPOINT)):
-                    _remove(self.path / name)
+            names = ("steps.", "coefficients.", "certificate.", records.CHECKPOINT)
+            _remove(file for file in files_of(self.path) if file.name.startswith(names))
         kept = checkpoint.progress if checkpoint else Progress()
         self._progress = Appender(self.path / records.PROGRESS, named=True)
         if checkpoint is not None:
@@ -344,6 +354,10 @@ class RunFolder:
             self.write_run(record)
 
     def close(self) -> None:
+        done = [file for file in files_of(self.path) if file.name == records.CHECKPOINT or FOLD.fullmatch(file.name)]
+        if self.replaces and not self.count and not done:
+            with contextlib.suppress(OSError):
+                self._put_back(failed=True)
         self._lock.release()
 
 
@@ -366,9 +380,38 @@ def _folders(path: Path) -> list:
     return [folder for folder in path.iterdir() if stat.S_ISDIR(_mode(folder) or 0)]
 
 
-def _remove(path: Path) -> None:
-    if stat.S_ISREG(_mode(path) or 0):
-        path.unlink()
+def files_of(run: Path) -> list[Path]:
+    """Return the files in a folder that belong to a run, also to an unfinished one; run.json is the last."""
+    folds = [file for folder in _folds(run) for file in folder.iterdir() if FOLD.fullmatch(file.name)]
+    files = [*folds, *(run / name for name in reversed(records.FILES))]
+    return [file for file in files if stat.S_ISREG(_mode(file) or 0)]
+
+
+def _folds(run: Path) -> list[Path]:
+    return [folder for folder in _folders(run / records.PARTS) if folder.name.isdecimal()]
+
+
+def _remove(files) -> None:
+    for file in files:
+        file.unlink()
+
+
+def _move(files, source: Path, target: Path) -> None:
+    """Move files to another folder; of those that it has already, run.json alone."""
+    for file in files:
+        new = target / file.relative_to(source)
+        if file.name == records.RUN or _mode(new) is None:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(file, new)
+
+
+def _remove_folders(run: Path) -> None:
+    """Remove the folders of a run's folds, and of the run that it replaces, if nothing else is in them."""
+    for folder in _folds(run):
+        remove_temporaries(folder, FOLD.fullmatch)
+    for folder in (*_folds(run), run / records.PARTS, run / records.EARLIER):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 @dataclass(frozen=True)

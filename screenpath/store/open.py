@@ -424,6 +424,8 @@ def _read(path: Path) -> Run:
     if record["status"] != records.COMPLETE:
         total = (record.get("totals") or {}).get("n_steps", "?")
         notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
+        if (path / records.EARLIER / records.RUN).is_file():
+            notices.append(f"{path / records.EARLIER} holds the run that it is to replace")
     return Run(path, record, solved, stored, notices, steps)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from screenpath.data.safe.atomic import LOCK, TEMPORARY, replacing
 from screenpath.data.words.tables import CsvTable, JsonLines, need_parquet
 from screenpath.errors import RunFolderError, UsageError, failures_named
-from screenpath.store.record import FILES, PARTS, RUN
+from screenpath.store.record import EARLIER, FILES, PARTS, RUN
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]+)")
 STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
@@ -132,7 +132,7 @@ def refuse_inputs(folder: Path, inputs) -> None:
         raise RunFolderError(f"{folder} cannot be made: {above} is closed to you", "choose another folder with `out`")
     names = [folder / name for name in (*FILES, LOCK)]
     for one in (Path(one) for one in inputs if str(one) != "-"):
-        for path in [folder] if one.is_dir() else names:
+        for path in [folder, folder / EARLIER] if one.is_dir() else names:
             if _same(path, one):
                 what = f"{one} is read by this command and would be written by it"
                 raise UsageError(what, "choose another folder with `out`")

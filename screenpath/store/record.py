@@ -40,6 +40,7 @@ OUTPUTS = (
     "folds.csv", "bounds.csv", "gammas.csv", "steps.parquet", FOLDS_FILE, ROWS_FILE,
 )  # fmt: skip
 CHECKPOINT, PROGRESS, RECORDS, PARTS = "checkpoint.npz", "progress.partial", "coefficients.npz.records", "parts.partial"
+EARLIER = "earlier.partial"  # the run that `force` replaces, until the new one is complete
 FILES = (RUN, *OUTPUTS, *(f"{name}.partial" for name in (*OUTPUTS[:4], RECORDS)), CHECKPOINT, PROGRESS)
 
 SCALINGS = ("none", "maxabs", "standard", "l2")

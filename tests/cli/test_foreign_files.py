@@ -10,6 +10,7 @@ import pytest
 from screenpath.cv import saved
 from screenpath.report.console import Console
 from screenpath.store import folder as folders
+from screenpath.store import record as records
 from tests.cli.test_outputs import everything
 
 GRID = ("--grid", "4", "--quiet")
@@ -27,7 +28,7 @@ def victim(tmp_path):
 LINKED = (
     ".lock", "run.json", "run.json.new", "steps.csv", "steps.csv.partial", "coefficients.csv", "progress.partial",
     "coefficients.csv.partial", "checkpoint.npz", "checkpoint.npz.new", "cv.csv", "cv.json", "folds.csv",
-    "parts.partial",
+    "parts.partial", "earlier.partial",
 )  # fmt: skip
 
 
@@ -143,15 +144,11 @@ def test_a_run_is_not_put_into_its_own_shards(call, data, tmp_path):
     assert everything(tmp_path / "shards") == before
 
 
-def test_a_run_that_is_being_replaced_is_no_run(call, data, monkeypatch):
-    """A kill while --force empties the folder: what is left is neither read nor resumed, and can be replaced."""
-    assert call("svm", data, *GRID, "-o", "r").code == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(folders, "_remove", lambda path: os._exit)
-        patch.setattr(folders.RunFolder, "_remove_folds", lambda self: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            call("svm", data, "--grid", "3", "--quiet", "-o", "r", "--force")
-    assert json.loads(Path("r/run.json").read_text())["status"] == "emptied"
+def test_a_folder_that_an_earlier_version_emptied_is_no_run(call, data):
+    """It said so before it removed a run: what is left is neither read nor resumed, and can be replaced."""
+    os.mkdir("r")
+    record = records.sealed({"schema_version": 2, "tool": "screenpath", "status": "emptied", "files": {}})
+    Path("r/run.json").write_text(json.dumps(record))
     assert "holds no run" in call("plot", "r", "--terminal").err
     assert call("svm", data, "--grid", "3", "--quiet", "-o", "r", "--resume").code == 0
     assert len(Path("r/steps.csv").read_text().splitlines()) == 4

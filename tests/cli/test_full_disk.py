@@ -76,3 +76,24 @@ def test_outputs_appear_whole_or_not_at_all(call, data, disk):
         clear_error(call(*words, "-o", disk.path / "new"), str(disk.path / "new"))
         clear_error(call(*words, "-o", disk.path / "old", "--force"), str(disk.path / "old"))
     assert sorted(os.listdir(disk.path)) == ["filler", "old"]
+
+
+@pytest.mark.parametrize("left", [0, PAGE, 3 * PAGE, 12 * PAGE])
+def test_force_on_a_full_disk_keeps_the_earlier_run(call, data, disk, left):
+    """In its place where the new run has no step yet, else aside; --resume or --force complete the new one."""
+    run, options = disk.path / "run", ("svm", data, *SVM, "--coefficients", "csv", "-o", disk.path / "run")
+    assert call("svm", data, "--grid", "3", "--quiet", "-o", run).code == 0
+    before = {file.name: file.read_bytes() for file in run.iterdir()}
+    filler = disk.fill(left)
+    clear_error(call(*options, "--force"), str(run))
+    aside = run / "earlier.partial"
+    assert aside.exists() == (left == 12 * PAGE)
+    kept = aside if aside.exists() else run
+    assert {file.name: file.read_bytes() for file in kept.iterdir()} == before
+    assert call("show", kept).code == 0
+    if kept == aside:
+        assert f"{aside} holds the run that it is to replace" in call("show", run).err
+    filler.unlink()
+    disk.resize("20m")
+    assert call(*options, "--resume" if kept == aside else "--force").code == 0
+    assert sorted(os.listdir(run)) == ["coefficients.csv", "run.json", "steps.csv"]

@@ -6,6 +6,7 @@ model or the form of its files; SCREENPATH_KILLS multiplies the number of a wide
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from screenpath.cli import THREAD_VARIABLES
+from screenpath.cli.app import run as run_here
 from tests.cli.conftest import ROOT, clouds, libsvm_text, unmeasured
 from tests.conftest import HANGS
 from tests.engine.damaged import content
@@ -155,6 +157,61 @@ def test_killed_while_replacing(zygote, where):
             resumed = zygote.run([*new, folder, "--force"])[0]
         assert resumed == 0
         assert content(where / folder) == expected
+
+
+class Renames:
+    """Stands for a function of ``os`` that changes names; the process ends in place of one of their calls."""
+
+    left = 0
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *arguments, **more):
+        if not Renames.left:
+            os._exit(KILLED)
+        Renames.left -= 1
+        return self.function(*arguments, **more)
+
+
+KILLED = 99
+BEFORE, AFTER = ("--grid", "3", "--quiet"), ("--grid", "2", "--cmax", "5", "--quiet")
+
+
+@pytest.mark.parametrize("model", [("svm",), ("cv", "svm", "--folds", "2")])
+def test_force_loses_nothing_at_whatever_moment_it_is_killed(call, data, tmp_path, model):
+    """Each removal and renaming in turn is the last: the old run is in its place, or aside, until the new one is whole.
+    """
+    assert call(*model, data, *BEFORE, "-o", "old").code == 0
+    assert call(*model, data, *AFTER, "-o", "new").code == 0
+    old, new, states = content(tmp_path / "old"), content(tmp_path / "new"), set()
+    for at in range(100):
+        folder = Path(f"r{at}")
+        shutil.copytree("old", folder)
+        child = os.fork()
+        if child == 0:
+            Renames.left = at
+            for name in ("replace", "unlink", "mkdir", "rmdir"):
+                setattr(os, name, Renames(getattr(os, name)))
+            os._exit(run_here([*model, str(data), *AFTER, "-o", str(folder), "--force"]))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == 0:
+            break
+        assert code == KILLED
+        found = call(*model, data, *BEFORE, "-o", folder, "--resume")  # puts it back where the new one has not begun
+        aside = folder / "earlier.partial"
+        states.add((found.code, aside.exists()))
+        if found.code == 0:
+            assert content(folder) == old
+        elif aside.exists() and json.loads((folder / "run.json").read_text())["status"] != "complete":
+            assert content(aside) == old
+            assert call(*model, data, *BEFORE, "-o", aside, "--resume").code == 0
+        if at % 2:
+            assert call(*model, data, *AFTER, "-o", folder, "--resume" if found.code else "--force").code == 0
+        else:
+            assert call(*model, data, *AFTER, "-o", folder, "--force").code == 0
+        assert content(folder) == new
+    assert code == 0 and {(0, False), (1, True)} <= states
 
 
 def test_number_of_kills():
