@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from screenpath.compile.cache import cache_folder
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, screenpath
 from tests.cli.measured import watch
 from tests.conftest import HANGS
 from tests.width import WIDE, covering
@@ -204,3 +204,14 @@ def test_predict_takes_what_one_step_takes(forked, where):
     assert made["code"] == 0 and 24 * lines > 24 * MB  # three numbers a line
     found = forked.run(["predict", "svm-sparse-path", "few-sparse", "--step", "7", "--quiet", "-o", "predicted.csv"])
     assert found["code"] == 0 and found["peak"] < forked.idle + 24 * MB, found  # 20 for other things
+
+
+@pytest.mark.parametrize("words", [("svm",), ("svm", "--kernel", "rbf"), ("cv", "svm", "--folds", "2", "--jobs", "2")])
+def test_the_first_limit_that_is_suggested_is_enough(where, words):
+    """That of a refusal while data are read, for what comes later, too."""
+    start = [*words, str(ROOT / "data_samples/breast_cancer.libsvm"), "--grid", "3", "--quiet", "-o", "-".join(words)]
+    refused = screenpath(*start, "--max-memory", "1K", cwd=where)
+    assert refused.returncode == 1 and "reading beyond line" in refused.stderr
+    limit = re.findall(r"--max-memory (\d+M)", refused.stderr)[0]
+    done = screenpath(*start, "--max-memory", limit, cwd=where)
+    assert done.returncode == 0, done.stderr

@@ -28,6 +28,8 @@ CODE = 28 * MB  # the compiled kernels of one model and their libraries, loaded
 COMPILING = 450 * MB  # compiling them, in the process that does it
 SPARE = 6 * MB  # reserve for small things
 UNUSED = 2 * MB  # memory that was reserved before a limit is enforced and is used behind that
+LATER = 12 * MB  # libraries and steps of preparing that come after data are read
+MATRIX = 48 * MB  # the least square of a kernel model, and what its process takes more than others
 MARGIN = 1.02  # factor of a suggested limit: runs of the same command differ a little
 TRACKER = 12 * MB  # Python's process that watches the others
 FREED_AT_ONCE = 1 << 20  # with a limit, freed arrays from this size return to the system
@@ -133,6 +135,7 @@ class MemoryLimit:
         self.limit, self.whole, self.count = limit, whole, count
         self.promised = 0  # bytes requested but not yet taken, which nobody else may have
         self.copy = 0  # bytes of all rows: what a path copies of them is known late, a suggested limit has room for all
+        self.later = LATER if whole is None else 0  # bytes that nobody has asked for yet; a suggested limit has room
         self.lent = 0  # bytes that other processes of the command may take
         self.share: MemoryLimit | None = None  # of each of them, to be sent to it; None without a limit
         self.base = 0  # bytes taken when the limit came into force: about those of an idle process
@@ -185,8 +188,13 @@ class MemoryLimit:
             raise ResourceError(
                 f"{what} needs {in_words(needed)} in addition to the {in_words(taken)} in use: "
                 f"more than {self._name(self.limit)}",
-                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known + self.copy))),
+                joined(hint, self._enough(self.limit, MARGIN * (taken + needed + known + self.copy + self.later))),
             )
+
+    def foresee(self, processes: int, kernel: bool) -> None:
+        """Count in a suggested limit what the path will start, besides the rows: processes, and a kernel's matrices."""
+        each, matrices = self.base + CODE + SPARE, kernel * (1 + processes) * MATRIX
+        self.later = LATER + processes * each + (TRACKER if processes else 0) + matrices
 
     def look(self, what: str) -> None:
         """Raise if more has been taken than allowed, because an estimate was wrong."""
