@@ -13,7 +13,7 @@ from screenpath.inputs.load import read_lines
 
 ALL_CLASSES = ("balanced-accuracy", "f1", "auc")  # scores that need every class in every held-out part
 
-FEWER = "use `stratify` with `folds={count}` or fewer"  # what to do where a class is missing from a fold
+FEWER = "use `stratify` with {folds}"  # what to do where a class is missing from a fold
 SPREAD, OTHER = "spread its samples over the folds", ", or use `score=accuracy`"  # where folds or groups are given
 
 
@@ -80,8 +80,10 @@ def draw_folds(n: int, k: int, repeats: int, seed: int, classes=None) -> list[Sp
 def draw_groups(groups: np.ndarray, k: int, repeats: int, seed: int) -> list[Split]:
     """Draw ``repeats`` partitions into ``k`` folds that cut no group: the largest ones first, to the smallest fold."""
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if names.size < 2:
+        raise DataError("all samples are in one group", "cross-validation needs two or more")
     if names.size < k:
-        raise UsageError(f"`folds={k}` is more than the {names.size} groups", f"use `folds={names.size}` or fewer")
+        raise UsageError(f"`folds={k}` is more than the {names.size} groups", f"use {fewer(names.size)}")
     splits: list[Split] = []
     for repeat in range(repeats):
         order = np.random.default_rng([seed, repeat]).permutation(names.size)
@@ -109,27 +111,35 @@ def folds_of(member: np.ndarray, source) -> list[Split]:
     return [Split(0, rank, np.flatnonzero(member == name)) for rank, name in enumerate(names)]
 
 
-def check_count(n: int, k: int, stratified: bool = False) -> None:
+def check_count(n: int, k: int) -> None:
+    if n < 2:
+        raise DataError("cross-validation needs 2 samples or more, and there is 1", "add samples")
     if k > n:
-        leave_one_out = f"`folds={n}`" + (" with `stratify=False`" if stratified else "")
-        raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {leave_one_out} (leave one out), or fewer")
+        raise UsageError(f"`folds={k}` is more than the {n} samples", f"use {fewer(n)}: {n} leave one out")
+
+
+def fewer(k: int) -> str:
+    return f"`folds={k}` or fewer" if k > 2 else f"`folds={k}`"
+
+
+def more_samples(classes: int) -> str:
+    """Return what to do about a class of one sample, which cannot be trained on and held out as well."""
+    return "add samples of it" + ", or remove the class" * (classes > 2)
 
 
 def check_counts(classes, k: int, name=label_text, alone: bool = False) -> None:
     """Refuse more folds than the rarest class has samples; ``name(value) -> str`` is the class as in the file.
 
-    ``alone`` tells a model of two labels whose rows can be left out one at a time.
+    ``alone`` tells a model of two labels, and scores, whose rows can be left out one at a time.
     """
     values, counts = np.unique(classes, return_counts=True)
     rare = int(counts.argmin())
     if counts[rare] >= k:
         return
-    found = f"{counts[rare]} sample{'s' if counts[rare] > 1 else ''}"
+    found, loo = f"{counts[rare]} samples", ", or `folds=loo`" if alone and values.size == 2 else ""
+    hint = f"use {fewer(counts[rare])}{loo}"
     if counts[rare] == 1:
-        hint = "one sample cannot be trained on and held out as well: remove the class"
-    else:
-        hint = f"use `folds={counts[rare]}` or fewer, or `stratify=False`"
-        hint += ", or `folds=loo`" if alone and values.size == 2 else ""
+        found, hint = "1 sample", more_samples(values.size) + loo.replace("or", "or use")
     raise DataError(f"the class {name(values[rare])} has {found}, fewer than the {k} folds", hint)
 
 
@@ -145,7 +155,7 @@ def check_weights(weights, splits: list[Split]) -> None:
 def check_classes(classes, splits: list[Split], everywhere: bool, name=label_text, weights=None, advice=FEWER) -> None:
     """Refuse training parts that lack a class, and ``everywhere`` held-out parts too; weight 0 does not count.
 
-    ``name(value) -> str`` is the class as in the file; ``advice`` may name the ``{count}`` of samples of the class.
+    ``name(value) -> str`` is the class as in the file; ``advice`` may name the ``{folds}`` that its samples allow.
     """
     n = len(classes)
     there = np.ones(n, dtype=bool) if weights is None else weights > 0.0
@@ -159,5 +169,5 @@ def check_classes(classes, splits: list[Split], everywhere: bool, name=label_tex
                 raise DataError(
                     f"the {part} part of fold {split.fold} has no sample of the class {name(missing[0])}, "
                     f"which has {count} in all",
-                    advice.format(count=count) if count > 1 else "remove the class",
+                    advice.format(folds=fewer(count)) if count > 1 else more_samples(values.size),
                 )

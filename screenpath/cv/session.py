@@ -111,10 +111,11 @@ class CvSession(Session):
             raise UsageError("`stratify` would cut groups", "leave it out")
         self.stratified = task == scoring.CLASSIFICATION and o["stratify"] is not False and free
         targets = self.samples.targets if self.stratified else None
-        if free:
-            drawing.check_count(n, o["folds"], self.stratified)
         if targets is not None:
-            drawing.check_counts(targets, o["folds"], self.class_name, self.spec.name in LOSSES)
+            alone = all(one.name in scoring.ROW_PARTS for one in (self.score, *self.further))
+            drawing.check_counts(targets, o["folds"], self.class_name, alone and self.spec.name in LOSSES)
+        elif free:
+            drawing.check_count(n, o["folds"])
         splits = drawing.splits_of(o, n, groups, targets)
         if task == scoring.CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES

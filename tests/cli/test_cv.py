@@ -1,6 +1,8 @@
 """cv: what it writes is what folds computed by hand say; the same for any number of processes; clear errors."""
 
+import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -192,8 +194,9 @@ def test_one_vs_rest_of_two_labels_is_the_binary_path(call, data, tmp_path):
 @pytest.mark.parametrize(("arguments", "message"), [
     (("svm", "--folds", 61), "class 1 has 60 samples, fewer than the 61 folds"),
     (("svm", "--folds", 121, "--no-stratify"), "--folds 121 is more than the 120 samples"),
-    (("svm", "--folds", 121), "use --folds 120 with --no-stratify (leave one out)"),
-    (("lad", "--folds", 121), "use --folds 120 (leave one out)"),
+    (("svm", "--folds", 121), "use --folds 60 or fewer, or --folds loo"),
+    (("svm", "--folds", 121, "--score", "auc"), "use --folds 60 or fewer\n"),
+    (("lad", "--folds", 121), "use --folds 120 or fewer: 120 leave one out"),
     (("svm", "--score", "mae"), "--score mae is for regression"),
     (("lad", "--score", "accuracy"), "--score accuracy is for classification"),
     (("lad", "--stratify"), "--stratify needs classes"),
@@ -322,3 +325,23 @@ def test_until_turn_refuses(call, data, options, said):
     found = call("cv", "svm", data, *options, "--until-turn", "--out", "run")
     assert found.code == 2
     assert said in found.err.replace("\n", " ")
+
+
+FEW = ["1 1:2", "2 1:3", "1 1:1", "2 1:1", "1 1:5"]
+
+
+@pytest.mark.parametrize("model", ["svm", "l1svm", "lad"])
+@pytest.mark.parametrize("score", [None, "auc"])
+def test_a_number_of_folds_that_is_advised_is_possible(call, tmp_path, model, score):
+    """Of two rows, of one row in a class, and of one row."""
+    said = []
+    for rows, folds in itertools.product((1, 2, 3, 4, 5), (3, 7)):
+        (tmp_path / "few").write_text("\n".join(FEW[:rows]))
+        words = ["cv", model, "few", "--grid", 2, "--out", "r", "--force", *(("--score", score) if score else ())]
+        found = call(*words, "--folds", folds, "--quiet")
+        said.append(found.err)
+        for advised in re.findall("--folds ([0-9]+|loo)(?= or fewer|:|,|\n)", found.err.partition("\n")[2]):
+            assert call(*words, "--quiet", "--folds", advised).code in (0, 3), (found.err, advised)
+        assert "--folds 1 " not in found.err and "no-stratify" not in found.err
+    if model != "lad":
+        assert "add samples of it\n" in said[2] or "add samples of it, or use --folds loo\n" in said[2]
