@@ -185,8 +185,9 @@ AUDIT = Option(
     group="screening and solver",
 )  # fmt: skip
 BIAS = Option(
-    "bias", 0.0, "number", "Value of a constant, penalised feature.", stated=True, changes=True, python="models"
-)
+    "bias", 0.0, "number", "Value of a constant, penalised feature.", stated=True, changes=True, python="models",
+    valid=lambda value: abs(value) <= 1e150, demand="must be a number from -1e150 to 1e150",
+)  # fmt: skip
 SCALE = Option(
     "scale", "none", "choice", choices=("none", "maxabs", "standard", "l2"), stated=True, changes=True, group="data",
     python="models", everyday=True,

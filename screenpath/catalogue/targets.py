@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from screenpath.catalogue.options import WAYS
-from screenpath.data.files.arrays import one_each
+from screenpath.data.files.arrays import FARTHEST, check_size, one_each
 from screenpath.data.words.labels import binary_labels, label_text
 from screenpath.errors import DataError, UsageError
 
@@ -110,8 +110,8 @@ def row_weights(y, class_weight=None, sample_weight=None, texts=None) -> np.ndar
             number = float(weight)
         except (TypeError, ValueError, OverflowError):
             number = np.nan
-        if not (np.isfinite(number) and number >= 0.0):
-            what = f"the weight of label {label_text(label, texts)} must be at least 0 and finite, not {weight}"
+        if not 0.0 <= number <= FARTHEST:
+            what = f"the weight of label {label_text(label, texts)} must be from 0 to {FARTHEST:g}, not {weight}"
             raise UsageError(what, "1 leaves the samples of a label as they are, 0 leaves them out")
         weights[y == float(label)] = number
     with np.errstate(over="ignore"):
@@ -147,8 +147,5 @@ def checked_weights(y, sample_weight) -> np.ndarray | None:
         raise UsageError(f"weight {bad[0] + 1} is {weights[bad[0]]}", "weights must be at least 0 and finite")
     if not weights.any():
         raise UsageError("all weights are 0: no sample is left", "give some sample a weight above 0")
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not np.isfinite(total):
-        raise UsageError("the sum of the weights exceeds the range of floating point", "divide them by a power of ten")
+    check_size("the largest weight", weights.max(), "all weights")
     return weights

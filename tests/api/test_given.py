@@ -138,16 +138,26 @@ def test_masked_labels_and_weights():
 
 
 def test_weights_that_overflow_together():
-    with pytest.raises(UsageError, match="weight [0-9]+ is inf"):
-        screenpath.svm_path(X, Y, sample_weight=np.full(40, 1e155), class_weight={1: 1e155})
+    with pytest.raises(UsageError, match="the largest weight is 1e.198, and must lie between"):
+        screenpath.svm_path(X, Y, sample_weight=np.full(40, 1e99), class_weight={1: 1e99})
 
 
 def test_numbers_at_the_end_of_their_range():
     """One error of ours, or a step that says why; numpy warned."""
-    for weights in ({"sample_weight": np.full(40, 1e308)}, {"class_weight": {1: 1e308}}):
+    for weights, words in (
+        ({"sample_weight": np.full(40, 1e300)}, "the largest weight is 1e.300.*\n.*divide all weights"),
+        ({"sample_weight": np.full(40, 1e-320)}, "the largest weight is .*e-321.*\n.*multiply all weights"),
+        ({"class_weight": {1: 1e300}}, "the weight of label 1 must be from 0 to 1e.100"),
+    ):  # fmt: skip
         for path in (screenpath.svm_path, screenpath.l1_svm_path, screenpath.sparse_svm_path):
-            with pytest.raises(UsageError, match="the sum of the weights exceeds the range"):
+            with pytest.raises(UsageError, match=words):
                 path(X, Y, **weights)
+    for path in (screenpath.svm_path, screenpath.lad_path, screenpath.sparse_svm_path):
+        with pytest.raises(UsageError, match="`bias` must be a number from -1e150 to 1e150, not 1e.200"):
+            path(X, Y, bias=1e200)
+    for size in (1e300, 1e-300):
+        with pytest.raises(UsageError, match="the least penalty weight is 1e.300, and must lie between"):
+            screenpath.l1_svm_path(X, Y, penalty_weights=np.full(X.shape[1], size))
     for path in (screenpath.lad_path, screenpath.quantile_path, screenpath.svr_path):
         with pytest.raises(DataError, match="the losses at w = 0 add up to more than"):
             path(X, Y * 1e308, grid=2)

@@ -284,7 +284,7 @@ def test_another_thread_has_no_signals(here):
         ({"grid": True}, UsageError, "`grid` must be a whole number"),
         ({"grid": 2.0}, UsageError, "`grid` must be a whole number"),
         ({"cmin": -1}, UsageError, "`cmin` must be a positive number"),
-        ({"bias": float("nan")}, UsageError, "`bias` must be a finite number"),
+        ({"bias": float("nan")}, UsageError, "`bias` must be a number from -1e150 to 1e150"),
         ({"tol": 1.0}, UsageError, "`tol` must lie between 0 and 1"),
         ({"scale": "maximal"}, UsageError, "`scale` must be one of none, maxabs"),
         ({"c_list": "0.1,x"}, UsageError, "`c_list` must be a list of numbers"),

@@ -104,7 +104,7 @@ def test_bad_parameters_are_named():
         svm_path(X, signs, class_weight={7: 1.0})
     with pytest.raises(UsageError, match="no sample has the label z; the labels are -1, 1"):
         svm_path(X, signs, class_weight={"z": 1.0})
-    with pytest.raises(UsageError, match="weight of label 1 must be at least 0"):
+    with pytest.raises(UsageError, match="weight of label 1 must be from 0 to 1e.100, not -1.0"):
         svm_path(X, signs, class_weight={1: -1.0})
     with pytest.raises(UsageError, match="unknown class weight 'even'"):
         svm_path(X, signs, class_weight="even")

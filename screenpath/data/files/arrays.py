@@ -18,6 +18,7 @@ from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
+FARTHEST = 1e100  # weights from 1: products of larger and of smaller ones leave the range of floating point
 LEAVE = "leave out {}"
 FILL = f"{LEAVE}, or fill in nan: of training data, `missing=median` does"
 
@@ -330,3 +331,10 @@ def found_in(given: tuple[str, ...] | None, names: tuple[str, ...] | None, warn:
     if more and warn:
         warnings.warn(f"columns that the model does not use are ignored: {listed(more)}", stacklevel=2)
     return [places[name] for name in names]
+
+
+def check_size(what: str, size: float, which: str) -> None:
+    """Refuse weights by which products leave the range of floating point."""
+    if not 1.0 / FARTHEST <= size <= FARTHEST:
+        hint = f"{'divide' if size > 1.0 else 'multiply'} {which} by a power of ten"
+        raise UsageError(f"{what} is {size:g}, and must lie between {1.0 / FARTHEST:g} and {FARTHEST:g}", hint)

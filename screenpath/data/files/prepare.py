@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from screenpath.data.files.arrays import one_each, stored_type
+from screenpath.data.files.arrays import check_size, one_each, stored_type
 from screenpath.data.files.cells import completed, fill_of
 from screenpath.data.files.centring import FAR, SINGLE, far_centres, far_ranges
 from screenpath.errors import DataError, UsageError
@@ -269,6 +269,7 @@ def checked_penalties(penalties, width: int, columns=None) -> np.ndarray | None:
     if bad.size:
         what = f"penalty weight {bad[0] + 1} is {found[bad[0]]}"
         raise UsageError(what, "penalty weights must be above 0 and finite")
+    check_size("the least penalty weight", found.min(), "all penalty weights")
     return found if columns is None else found[columns]
 
 
