@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from screenpath.catalogue.kernel_models import function_of
+from screenpath.errors import DataError
 from screenpath.inputs.load import class_weights
 from screenpath.inputs.rows import Prepared
 from screenpath.walk.loop import PathOptions, batches, walk
@@ -59,7 +60,16 @@ class Path:
         By default grid, rule and solver (``how``) and limits are those of the options.
         """
         model = built(spec, options, data)
-        grid = spec.grid(model, options) if grid is None else grid
+        try:
+            grid = spec.grid(model, options) if grid is None else grid
+        except DataError:
+            signs = "nonnegative" if options.get("nonnegative") else "signs"
+            if signs == "signs" and data.signs is None:
+                raise
+            without = {**options, "nonnegative": False}
+            spec.grid(built(spec, without, replace(data, signs=None)), without)  # raises where signs are not the reason
+            what = f"`{signs}` bars every feature that could help: w = 0 is optimal at every step of a grid"
+            raise DataError(what, f"leave out `{signs}`, or give the values of the grid themselves") from None
         screening, solver = ways(spec, options) if how is None else how
         limits = limits_of(options) if limits is None else limits
         return cls(model, grid, screening, solver, limits, spec.walk and spec.walk(options))

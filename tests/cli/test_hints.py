@@ -198,3 +198,18 @@ def test_columns_and_rows_that_are_decades_apart_are_named(call, what, options):
     scale = hint.partition("--scale ")[2].split()[0]
     again = call("svm", "apart", "--tol", "1e-15", "--grid", "3", "-o", "scaled", "--scale", scale, *options)
     assert again.code in (0, 3) and "decades" not in again.err
+
+
+@pytest.mark.parametrize("model", ["l1svm", "sparse-svm", "huber", "lad --penalty l1"])
+@pytest.mark.parametrize("how", ["--nonnegative", "--signs signs"])
+def test_signs_that_bar_every_feature_are_named(call, tmp_path, model, how):
+    """All weights would be negative; where the features say nothing, the error is about these."""
+    (tmp_path / "data").write_text("1 1:2 2:3\n2 1:-3 2:-1\n1 1:4 2:1\n2 1:-1 2:-1\n2 1:-5 2:-4\n")
+    (tmp_path / "signs").write_text("1\n1\n")
+    found = call(*model.split(), "data", *how.split(), "--quiet", "-o", "r")
+    assert found.code == 1 and f"{how.split()[0]} bars every feature that could help" in found.err
+    assert call(*model.split(), "data", "--quiet", "-o", "r").code == 0
+    (tmp_path / "data").write_text("1 1:2\n2 1:2\n1 1:3\n2 1:3\n")
+    (tmp_path / "signs").write_text("1\n")
+    found = call(*model.split(), "data", *how.split(), "--quiet", "-o", "s")
+    assert found.code == 1 and "is 0 but for rounding: no feature" in found.err
