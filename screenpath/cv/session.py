@@ -143,6 +143,11 @@ class CvSession(Session):
         label = labels["classes"][int(target)] if "classes" in labels else labels["+1" if target > 0 else "-1"]
         return label if isinstance(label, str) else label_text(label)
 
+    def check_part(self, grid) -> None:
+        o = self.options
+        if o["fold_file"] is None and o["fold_column"] is None:
+            stretch(o["part"], o["folds"] * o["repeats"], "folds")
+
     def take_part(self) -> None:
         """Keep the whole grid: ``part`` divides the folds."""
 

@@ -15,6 +15,7 @@ from screenpath.catalogue.options import C_GRID, CERTIFY, EPSILONS, FOLDS, KERNE
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
 from screenpath.data.safe.plugins import OPTIONS, find_plugins, refuse_unaudited
+from screenpath.data.words.numerals import is_number
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
 
@@ -215,6 +216,9 @@ def _check_gammas(options: dict) -> None:
         raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
     if options["gamma"] is not None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")
+    listed = [float(one) if is_number(one) else one.strip() for one in options["gammas"].split(",")]
+    if len(set(listed)) < len(listed):
+        raise UsageError(f"`gammas={options['gammas']}` needs different positive numbers", "for example 10, or .01,.1,1")
     if options["until_turn"]:
         raise UsageError("`until_turn` extends one grid, and `gammas` compares several", "use one of the two")
 

@@ -24,7 +24,7 @@ from screenpath.engine import warm
 from screenpath.engine.hints import best_lines, hints
 from screenpath.engine.interpolated import solved_of
 from screenpath.engine.interrupts import Interrupts, Stopped
-from screenpath.engine.options import INPUTS, check_options, default_folder, points_of
+from screenpath.engine.options import INPUTS, check_options, default_folder, points_of, stretch
 from screenpath.engine.path import Path, asked_grid, limits_of, ways
 from screenpath.engine.record import LONG, REASON, Tally, Unfinished, all_good, is_long, record_of
 from screenpath.errors import DataError, ResourceError, UsageError
@@ -105,6 +105,8 @@ class Session:
         # First: a wrong name or value is an error before anything is read or compiled.
         how = ways(self.spec, o)
         grid = asked_grid(self.spec, o)
+        if o["part"] is not None:
+            self.check_part(grid)
         busy = self.console.busy(f"reading {os.path.basename(load.name_of(o['data']))}", reading)
         compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
@@ -135,6 +137,16 @@ class Session:
         in_force().check_compiling()
         if not in_force():  # the memory of helpers would count
             compilation.start_helpers(self.spec.kernel_modules)
+
+    def check_part(self, grid) -> None:
+        """Refuse a part that options alone tell to be beyond the grid."""
+        o, usual = self.options, {one.name: one.usual for one in self.spec.path_options}
+        if grid is not None:
+            points_of(o["part"], grid)
+        elif "betas" in o:
+            stretch(o["part"], len(o["beta"] or ()) or o["betas"] or usual["betas"], "values of beta")
+        else:
+            stretch(o["part"], o["grid"] or usual["grid"], "grid points")
 
     def take_part(self) -> None:
         """Restrict the grid to the ``part`` of this run."""

@@ -26,6 +26,16 @@ CASES = [
     ("sparse-svm --signs nofile", "--signs"), ("sparse-svm --groups nofile", "--groups"),
     ("cv svm --fold-file nofile", "--fold-file"), ("svm --kernel rbf --gamma scale", READ), ("l1svm --log", READ),
     ("cv svm --kernel rbf --gammas 3", READ), ("cv svm --score auc", READ), ("svm --class-weight 1=5", READ),
+    ("svm --part 3/200", "more parts than grid points: 100"), ("svm --grid 2 --part 1/3", "grid points: 2"),
+    ("svm --c-list 1,2 --part 1/3", "use --part 1/2"), ("svm --grid 2 --part 2/2", READ),
+    ("l1svm --grid 2 --part 1/3", "more parts than grid points: 2"), ("l1svm --part 1/21", "grid points: 20"),
+    ("sparse-svm --part 1/11", "values of beta: 10"), ("sparse-svm --beta 1,2 --part 1/3", "values of beta: 2"),
+    ("cv svm --part 1/6", "more parts than folds: 5"), ("cv svm --folds 2 --repeats 3 --part 6/6", READ),
+    ("cv svm --kernel rbf --gammas 3,3", "needs different positive numbers"),
+    ("cv svm --kernel rbf --gammas .3,1,0.30", "needs different positive numbers"),
+    ("cv svm --kernel rbf --gammas 3,3/d,scale", READ),
+    ("sparse-svm --betas 3 --part 1/4", "values of beta: 3"),
+    ("svm --scheduler 127.0.0.1:1", "a cluster reads shards, not text"),
 ]  # fmt: skip
 
 
