@@ -34,6 +34,12 @@ ELSEWHERE = {
     "e": "tol", "max_iter": "max_epochs", "random_state": "seed", "y": "target", "label": "target", "labels": "target",
     "impute": "missing", "na_values": "na", "sep": "delimiter", "index_col": "id", "usecols": "columns",
     "proba": "calibrate decision", "probability": "calibrate decision", "decision_function": "decision",
+    **dict.fromkeys(("overwrite", "replace", "clobber"), "force"), "continue": "resume", "verbose": "progress",
+    **dict.fromkeys(("output", "output_dir", "out_dir", "save"), "out"), "timeout": "time_limit", "weight": "weights",
+    **dict.fromkeys(("scaling", "normalize", "standardize", "standardise"), "scale"), "target_column": "target",
+    **dict.fromkeys(("n_folds", "k", "loo"), "folds"), **dict.fromkeys(("test_data", "test_file"), "test"),
+    "cost": "c step c_list", "lambda": "lambda_list beta", "tolerance": "tol", "eps": "tol", "epochs": "max_epochs",
+    "kernel_type": "kernel", "n_threads": "threads",
 }  # fmt: skip
 PART = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 

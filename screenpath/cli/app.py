@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import logging
 import os
@@ -23,6 +24,7 @@ from screenpath.cli.options import BEGAN, DONE, ERROR, LOG_FORMAT, USAGE, say
 from screenpath.errors import ScreenpathError, fitted, flags, shown, shown_lines, unheard
 from screenpath.report.console import Console
 
+NEAR = 0.76  # likeness from which one option may be meant by another: by less, click takes --overwrite for --solver
 # Sections of the help. Command: its place below screenpath.cli (None for a model) and the line that --help shows.
 SECTIONS: dict[str, dict[str, tuple]] = {
     "Fit a path": {
@@ -171,6 +173,8 @@ def _run(arguments, known: dict) -> int:
         if isinstance(error, click.NoSuchOption) and context:
             page = "help-all" if is_long(context.command) else page
             other = option_of_others(error.option_name, context)
+            near = difflib.get_close_matches(error.option_name, error.possibilities or (), 3, NEAR)
+            error = click.NoSuchOption(error.option_name, possibilities=near, ctx=context)
         hint = f"see {context.command_path} --{page}" if context else None
         if isinstance(error, click.MissingParameter) and context and isinstance(error.param, click.Argument):
             hint = f"{' '.join(context.get_usage().split()).removeprefix('Usage: ')}; {hint}"

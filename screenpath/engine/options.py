@@ -218,7 +218,8 @@ def _check_gammas(options: dict) -> None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")
     listed = [float(one) if is_number(one) else one.strip() for one in options["gammas"].split(",")]
     if len(set(listed)) < len(listed):
-        raise UsageError(f"`gammas={options['gammas']}` needs different positive numbers", "for example 10, or .01,.1,1")
+        what = f"`gammas={options['gammas']}` needs different positive numbers"
+        raise UsageError(what, "for example 10, or .01,.1,1")
     if options["until_turn"]:
         raise UsageError("`until_turn` extends one grid, and `gammas` compares several", "use one of the two")
 
