@@ -124,6 +124,9 @@ def test_a_part_of_the_folds_is_shown_as_one(call, data):
         drawn = call("plot", name, "--kind", "cv", "--terminal")
         assert drawn.code == 0 and "nan" not in drawn.out
     assert "share no fold" in call("runs", "h1", "h2").err and "share no fold" in call("runs", "s1", "s2").err
+    for words in (("predict", "h2", data), ("export", "h2", "--to", "json", "-o", "m.json")):
+        assert "the score and the choice are of part 2/2 of the folds; screenpath merge" in call(*words).err
+    assert "of the folds" not in call("predict", "p1", data, "--step", "0", "--quiet").err
     refused = call("runs", "s2", "h2")
     assert refused.code == 0 and "have not the same folds" in refused.err and "merge" in refused.err
     assert "resume" not in refused.err
