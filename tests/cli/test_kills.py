@@ -204,7 +204,7 @@ def test_force_loses_nothing_at_whatever_moment_it_is_killed(call, data, tmp_pat
         if found.code == 0:
             assert content(folder) == old
         elif aside.exists() and json.loads((folder / "run.json").read_text())["status"] != "complete":
-            assert content(aside) == old
+            assert content(aside) == old and str(aside) in call("show", folder).err
             assert call(*model, data, *BEFORE, "-o", aside, "--resume").code == 0
         if at % 2:
             assert call(*model, data, *AFTER, "-o", folder, "--resume" if found.code else "--force").code == 0
