@@ -239,6 +239,7 @@ def test_a_text_is_the_name_of_one_column(tmp_path):
         ("a,b,y\n1,2,1\n", {"n_features": 5}, "is about LIBSVM text"), ("a,b,y\n", {}, "holds no samples"),
         ("a,b,y\n" + "".join(f"1,2,{k}.5\n" for k in range(150)) + "1,2,high\n", {}, "line 152, column 'y'.*'high'"),
         ("1 2:3\n", {"target": "y"}, "names a column of CSV or Parquet"),
+        ("1 2:3\n", {"drop": ["2"]}, "names a column of CSV or Parquet"),
         ("1,2,3\n4,5,6\n", {}, "first line has the names"), ("1,2 1:3 2:4\n", {}, "a list of labels"),
     ],
 )  # fmt: skip

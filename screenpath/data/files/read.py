@@ -215,7 +215,8 @@ def refuse_columns(
     """Refuse column options for LIBSVM text; ``stream`` lets the message recognise a table with another delimiter."""
     first = "" if stream is None else stream.peek(1).lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
     asked = {name for name in (target, id, *as_texts(one_hot), *as_texts(columns), *as_texts(drop)) if name}
-    if asked & {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[,;|:^~\s]", first)}:
+    cells_there = {cell.strip(" '\"\ufeff\r") for cell in re.split(r"[,;|:^~\s]", first)}
+    if asked & cells_there and not re.match(r"\S+\s+[0-9]+:", first):  # no line of LIBSVM text
         if cells.delimiter:
             what = f"{name}: the first line has column names, but no '{cells.delimiter}' between them"
             raise DataError(what, "leave out `delimiter`, or name the character between them")
