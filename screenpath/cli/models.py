@@ -41,7 +41,8 @@ def option_of_others(flag: str, context: click.Context) -> str | None:
     from screenpath.engine.options import cv_spec
 
     name, command, option = context.info_name, context.command_path, flag.lstrip("-").replace("-", "_")
-    known = {one.name for one in context.command.params}
+    opts = [opt for one in context.command.params for opt in one.opts]
+    known = {opt[2:].replace("-", "_") for opt in opts if opt.startswith("--")}
     if near := [option] if option in known else elsewhere(option, known):  # -c, --one_hot
         return f"No such option '{flag}'. Did you mean '--{near[0].replace('_', '-')}'?"
     if name == "predict" and option in _names(SPECS["svm"]):

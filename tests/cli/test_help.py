@@ -71,6 +71,7 @@ def test_every_page_fits_a_screen(call, names):
     ("svm --lambda 1", "No such option '--lambda'.\n"), ("svm --standardize", "Did you mean '--scale'?\n"),
     ("svm --tolerance 1", "Did you mean '--tol'?\n"), ("svm --verbose", "Did you mean '--progress'?\n"),
     ("cv svm --loo", "Did you mean '--folds'?\n"), ("svm --config a", "No such option '--config'.\n"),
+    ("reduce r --low 1", "No such option '--low'.\n"), ("svm --data d", "No such option '--data'.\n"),
     ("svm --nu 1", "No such option '--nu'.\n"), ("svm --forse", "Did you mean '--force'?\n"),
     ("svm --tset a", "Did you mean '--test'?\n"), ("sparse-svm --lambda 1", "Did you mean '--beta'?\n"),
     ("svm --random-state 1", "Did you mean '--seed'?"), ("l1svm --epsilon 1", "--epsilon is an option of svr and"),
