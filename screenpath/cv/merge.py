@@ -194,6 +194,7 @@ def _write(plan: Plan, out: Path, force: bool, command: list) -> None:
     refuse_inputs(out, [str(run.path) for run in plan.runs])
     options = {**first.record["options"], **plan.changed, "out": str(out), "force": force}
     folder = RunFolder(out, options["format"], options["coefficients"])
+    folder.whole_only = True
     try:
         previous = folder.previous(replace=force)
         if previous is not None:

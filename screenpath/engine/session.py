@@ -92,6 +92,8 @@ class Session:
             self.before_walk()
             self.walk(self.start())
         finally:
+            if isinstance(self.sink, RunFolder):
+                self.sink.whole_only = self.status is None and not self.continues
             for one in (self.proof, self.sink, self.data):
                 if one is not None:
                     one.close()

@@ -81,6 +81,7 @@ class RunFolder:
         self._key = ""
         self._saved = time.monotonic()
         self.count = 0
+        self.whole_only = False  # whether this run, if it fails, cannot be continued
 
     # -- an earlier run -------------------------------------------------------------------------------------------
 
@@ -355,7 +356,7 @@ class RunFolder:
 
     def close(self) -> None:
         done = [file for file in files_of(self.path) if file.name == records.CHECKPOINT or FOLD.fullmatch(file.name)]
-        if self.replaces and not self.count and not done:
+        if self.replaces and self.kept and (self.whole_only or not self.count and not done):
             with contextlib.suppress(OSError):
                 self._put_back(failed=True)
         self._lock.release()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import screenpath
+from tests.cli.conftest import clouds
 from tests.conftest import HANGS
 
 SVM = ("--grid", "400", "--cmax", "1", "--bias", "1", "--quiet")
@@ -43,6 +45,22 @@ def disk(tmp_path):
         pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
     yield SmallDisk(path)
     subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=HANGS)
+
+
+def test_a_merge_or_a_saved_path_that_fails_leaves_the_earlier_run_in_its_place(call, data, disk):
+    """What it has written cannot be continued."""
+    run = disk.path / "run"
+    for k in (1, 2):
+        assert call("svm", data, *SVM, "--part", f"{k}/2", "-o", f"p{k}").code == 0
+    assert call("svm", data, "--grid", "3", "--quiet", "-o", run).code == 0
+    before = {file.name: file.read_bytes() for file in run.iterdir()}
+    disk.fill(8 * PAGE)
+    clear_error(call("merge", "p1", "p2", "-o", run, "--force"), str(run))
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == before
+    path = screenpath.svm_path(*clouds(), grid=400)
+    with pytest.raises(OSError, match="No space left"):
+        path.save(run, force=True)
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == before
 
 
 def clear_error(result, *words) -> None:
