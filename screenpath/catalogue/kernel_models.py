@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any
 
 from screenpath.catalogue import options as o
@@ -97,8 +96,6 @@ def function_of(options: dict, X):
     chosen: dict[str, Any] = {k: default if options[k] is None else options[k] for k, default in DEFAULTS.items()}
     chosen["gamma"] = parse_gamma(chosen["gamma"], options.get("width") or X.shape[1], X)
     constant = options["bias"] * options["bias"]
-    if constant == inf:
-        raise UsageError(f"`bias={options['bias']:g}` is too large: its square is a part of every kernel value")
     name, call = (options["kernel"], None) if options["kernel"] in PARAMETERS else ("function", options["kernel"])
     return KernelFunction(name, **chosen, constant=constant, call=call)
 

@@ -384,7 +384,6 @@ def say_step(run, step, text: str) -> None:
     score = f", {column} {step[column]:.6g}" if column and step[column] is not None else ""
     nu = f", nu {step['nu']:.4g}" if "nu" in step else ""
     tell(f"{run.model}: {run.describe(step)}, {step['status']}{nu}{score}")
-    if run.cross_validated and run.record["options"].get("part"):
-        part = run.record["options"]["part"]
+    if run.cross_validated and (part := run.record["options"].get("part")):
         tell(f"note: the score and the choice are of part {part} of the folds; screenpath merge joins all parts")
     say_choice(run, text)

@@ -123,7 +123,6 @@ def fewer(k: int) -> str:
 
 
 def more_samples(classes: int) -> str:
-    """Return what to do about a class of one sample, which cannot be trained on and held out as well."""
     return "add samples of it" + ", or remove the class" * (classes > 2)
 
 

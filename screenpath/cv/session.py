@@ -144,9 +144,8 @@ class CvSession(Session):
         return label if isinstance(label, str) else label_text(label)
 
     def check_part(self, grid) -> None:
-        o = self.options
-        if o["fold_file"] is None and o["fold_column"] is None:
-            stretch(o["part"], o["folds"] * o["repeats"], "folds")
+        if self.options["fold_file"] is None and self.options["fold_column"] is None:
+            stretch(self.options["part"], self.options["folds"] * self.options["repeats"], "folds")
 
     def take_part(self) -> None:
         """Keep the whole grid: ``part`` divides the folds."""

@@ -92,15 +92,11 @@ class Session:
             self.before_walk()
             self.walk(self.start())
         finally:
-            if isinstance(self.sink, RunFolder):
-                self.sink.whole_only = self.status is None and not self.continues
             for one in (self.proof, self.sink, self.data):
                 if one is not None:
                     one.close()
             if isinstance(self.sink, RunFolder) and self.sink.replaces and self.status != COMPLETE:
-                path, kept = self.sink.path, self.sink.kept
-                text = f"{kept} holds the earlier run until this one is complete"
-                self.console.say(text if kept else f"{path} holds the earlier run again")
+                self.console.say(f"{self.sink.kept or self.sink.path} holds the earlier run")
 
     def prepare(self) -> None:
         o = self.options
@@ -344,6 +340,7 @@ class Session:
             if isinstance(error, ResourceError) and self.latest is not None:
                 self.keep_for_later(error)
             self.sink.fail(self.record(FAILED))
+            self.sink.whole_only = not self.continues
             raise
         finally:
             self.signals.hold()

@@ -80,8 +80,7 @@ class RunFolder:
         self.files: dict[str, dict] = {}  # entries of ``record.file_entry``, of other writers too
         self._key = ""
         self._saved = time.monotonic()
-        self.count = 0
-        self.whole_only = False  # whether this run, if it fails, cannot be continued
+        self.count, self.whole_only = 0, False  # the latter: this run, which has failed, cannot be continued
 
     # -- an earlier run -------------------------------------------------------------------------------------------
 
@@ -374,11 +373,12 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _folders(path: Path) -> list:
-    """Return the folders in a folder, ignoring links."""
-    if not stat.S_ISDIR(_mode(path) or 0):
+def _folds(run: Path) -> list[Path]:
+    """Return the folders of a run's folds, ignoring links."""
+    if not stat.S_ISDIR(_mode(run / records.PARTS) or 0):
         return []
-    return [folder for folder in path.iterdir() if stat.S_ISDIR(_mode(folder) or 0)]
+    there = [folder for folder in (run / records.PARTS).iterdir() if folder.name.isdecimal()]
+    return [folder for folder in there if stat.S_ISDIR(_mode(folder) or 0)]
 
 
 def files_of(run: Path) -> list[Path]:
@@ -386,10 +386,6 @@ def files_of(run: Path) -> list[Path]:
     folds = [file for folder in _folds(run) for file in folder.iterdir() if FOLD.fullmatch(file.name)]
     files = [*folds, *(run / name for name in reversed(records.FILES))]
     return [file for file in files if stat.S_ISREG(_mode(file) or 0)]
-
-
-def _folds(run: Path) -> list[Path]:
-    return [folder for folder in _folders(run / records.PARTS) if folder.name.isdecimal()]
 
 
 def _remove(files) -> None:

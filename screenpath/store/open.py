@@ -417,16 +417,16 @@ def _read(path: Path) -> Run:
     if record["status"] == records.COMPLETE and asked not in (None, len(steps)):
         raise damaged(table[0], f"it has {len(steps)} of {asked} steps")
     solved = [row for row in steps if row["primal"] is not None]
-    kept = [str(path / records.EARLIER)] if (path / records.EARLIER / records.RUN).is_file() else []
+    aside = path / records.EARLIER
+    kept = [f"{aside} holds the run that it is to replace"] if (aside / records.RUN).is_file() else []
     if not solved:
-        more = "".join(f"; {one} is the run that it is to replace" for one in kept)
-        raise RunFolderError(f"{path} has no finished step", f"continue the run with `resume`{more}")
+        raise RunFolderError(f"{path} has no finished step", "; ".join(["continue the run with `resume`", *kept]))
     lost = lost_coefficients(path, record)
     notices = [f"{path} has lost its {lost}: there are no coefficients"] if lost else []
     if record["status"] != records.COMPLETE:
         total = (record.get("totals") or {}).get("n_steps", "?")
         notices.append(f"{path} holds an unfinished run ({record['status']}): {len(solved)} of {total} steps")
-        notices += [f"{one} holds the run that it is to replace" for one in kept]
+        notices += kept
     return Run(path, record, solved, stored, notices, steps)
 
 
