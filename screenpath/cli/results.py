@@ -366,11 +366,9 @@ def usual_step(run) -> str:
 
 
 def say_choice(run, text: str) -> None:
-    """Print a note if a step is the best on the test data, because that score is optimistic, or by some folds alone."""
+    """Print a note if a step is the best on the test data, because that score is optimistic."""
     if text == "best" and run.score_column.startswith("test_"):
         tell("note: this step was chosen on the --test data, so its score there is optimistic")
-    if text in ("best", "one-se") and run.score_column.startswith("cv_") and run.record["options"].get("part"):
-        tell("note: this step was chosen by a part of the folds; screenpath merge makes the choice of all parts")
 
 
 def say_step(run, step, text: str) -> None:
