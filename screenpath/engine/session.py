@@ -109,8 +109,8 @@ class Session:
         compiling = self.console.compiling(self.compiling_begins)
         with busy as activity, compiling, contextlib.ExitStack() as ending:
             ending.callback(compilation.stop_helpers)
-            jobs = o.get("jobs") or 1
-            in_force().foresee(jobs if jobs > 1 and not o["scheduler"] else 0, self.spec.rows is not None)
+            jobs, limit = o.get("jobs") or 1, in_force()
+            limit.foresee(jobs if jobs > 1 and not o["scheduler"] else 0, self.spec.rows is not None)
             began = compilation.clocks()
             self.tally.looked = began.processor
             self.read()
@@ -122,7 +122,7 @@ class Session:
                 activity.turn("preparing the path")
             self.path = Path.of(self.spec, {**o, "tell": self.console.say}, self.data, grid, how, self.limits())
             self.model, self.whole, self.grid = self.path.model, self.path.grid, self.path.grid
-            in_force().promised, in_force().later = self.data.vectors, 0  # all else is allocated by now
+            limit.promised, limit.later = self.data.vectors, 0  # all else is allocated by now
             self.data = replace(self.data, targets=None)  # the model has its own
             self.take_part()
             self.set_up_walk()
