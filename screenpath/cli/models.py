@@ -54,6 +54,8 @@ def option_of_others(flag: str, context: click.Context) -> str | None:
         for one in (option, *elsewhere(option, _names(spec))):
             if one in _names(spec):
                 return f"--{one.replace('_', '-')} is an option of screenpath {of}, not of {command}"
+    if option == "nu" and name == "svm":
+        return f"{flag} chooses a step of a path that is there: screenpath show RUN --step nu=0.1"
     have = [other for other, spec in SPECS.items() if option in _names(spec)]
     if not have:
         return None
