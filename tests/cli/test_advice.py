@@ -44,7 +44,7 @@ REFUSED = {
     f"{CV} --until-turn --part 1/2": 2, f"{CV} --out -": 1, "cv lad real --grid 3 --folds 2 --stratify": 1,
     "cv svm two --grid 3 --folds loo --certificate": 1, "cv svm two --grid 3 --folds loo --repeats 2": 1,
     "cv svm two --grid 3 --folds loo --kernel rbf --gammas 2": 1,
-    "cv svm two --grid 3 --folds 30": 3, "cv l1svm two --grid 3 --folds 30": 2,
+    "cv svm two --grid 3 --folds 30": 2, "cv l1svm two --grid 3 --folds 30": 1,
     "cv svm three --grid 3 --folds loo --one-vs-rest": 1, "svm people.csv --grid 3 --target smoker": 2,
     "lad people.csv --grid 3 --drop city,smoker": 1, f"{RULES} --start cold": 2, f"{RULES} --start hot": 1,
     f"{RULES} --rules ,": 1, "compare-rules svm --grid 3": 1, "sparse-svm two --eps-path 0.5 --jobs 2": 1,
