@@ -85,7 +85,7 @@ class SparseGrid(Family):
         return {
             "at": np.array([certificate.alpha, certificate.beta]), "index": w.index, "values": w.values,
             "theta": certificate.theta, "u": certificate.u, "u_slack": certificate.u_slack,
-            "formed": certificate.formed, "room": certificate.room,
+            "formed": certificate.formed, "room": certificate.room, "closed": float(certificate.theta is self.base.top),
             **({"intercept": certificate.intercept} if self.base.intercept else {}),
         }  # fmt: skip
 
@@ -98,7 +98,8 @@ class SparseGrid(Family):
         sums = states.vector(state, "u", size), states.vector(state, "u_slack", size, low=0.0)
         formed, room = states.places(state, "formed", size), states.number(state, "room", low=0.0)
         b = states.number(state, "intercept") if self.base.intercept else None
-        theta = model.top if np.array_equal(theta, model.top) else theta
+        if states.number(state, "closed", low=0.0) and np.array_equal(theta, model.top):
+            theta = model.top  # a solve may end at these values, too, and work after it does not take it for this
         found = model.certify(alpha, w, theta, sums=sums, intercept=b)
         return replace(found, formed=formed, room=room)
 

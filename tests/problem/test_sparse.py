@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from screenpath import sparse_svr_path
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_free import FreeSparseModel
-from screenpath.problem.sparse_grid import sparse_model
+from screenpath.problem.sparse_grid import SparseGrid, sparse_model
 from screenpath.problem.sparse_types import SparseVector
 from screenpath.rows.views import Views
 from screenpath.screen import sparse as rules
@@ -52,6 +52,22 @@ def test_closed_form_is_optimal_down_to_alpha_max_and_no_further(classes):
     assert model.certify(0.99 * top, None, model.ones).gap > 0.0
     assert model.exact_until(model.start(top), top)
     assert not model.exact_until(model.start(top), 0.99 * top)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_solve_that_ends_at_the_dual_point_of_the_start_is_not_the_start_once_restored(closed):
+    """Else the step after it would be given the sums of the start, and count fewer passes."""
+    base = problem()[2]
+    grid, model = SparseGrid(base), base.at(0.5 * base.beta_max)
+    found = model.certify(0.3, np.zeros(model.u_kinks.size), model.top if closed else model.top.copy())
+    again = grid.restore({name: np.asarray(value) for name, value in grid.state(found).items()})
+    np.testing.assert_array_equal(again.theta, found.theta)
+    spent = []
+    for reference in (found, again):
+        before = base.rows.touched
+        model.fallbacks(0.2, reference)
+        spent.append(base.rows.touched - before)
+    assert (again.theta is model.top) == closed and spent[0] == spent[1]
 
 
 @pytest.mark.parametrize("classes", [2, 4])
