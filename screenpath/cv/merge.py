@@ -40,7 +40,6 @@ class Plan:
     runs: list[Run]  # in the order of the parts
     rows: list  # of (Run, dict, dict): run of each step, its row there, its row here
     changed: dict  # options in which the merged run differs from its parts
-    counted: list[Run]  # runs whose steps count in the totals
     more: dict = field(default_factory=dict)  # further entries of run.json
     outputs: tuple = ()  # names and texts of further files
 
@@ -115,7 +114,7 @@ def plan_of_paths(runs: list) -> Plan:
     if all(parts):
         runs = in_order(runs)
         check_alike(runs, ("part",))
-        return Plan(runs, _numbered([(run, row) for run in runs for row in run.table]), {"part": None}, runs)
+        return Plan(runs, _numbered([(run, row) for run in runs for row in run.table]), {"part": None})
     if any(parts):
         alone = runs[parts.index(None)]
         raise UsageError(f"{alone.path} is a whole run, the others are parts", TOGETHER)
@@ -132,7 +131,7 @@ def plan_of_paths(runs: list) -> Plan:
     key = "beta" if name == "beta" else runs[0].parameters[0]
     rows = [(run, row) for run in runs for row in run.table]
     rows.sort(key=lambda pair: -pair[1][key] if LISTS[name] else pair[1][key])  # the sort is stable: rows of a beta
-    return Plan(runs, _numbered(rows), {name: values}, runs)
+    return Plan(runs, _numbered(rows), {name: values})
 
 
 def _numbered(rows: list) -> list:
@@ -170,8 +169,9 @@ def plan_of_folds(runs: list) -> Plan:
         ("folds.csv", "".join(folds)),
         ("cv.json", readable_json(whole) + "\n"),
     )
-    certified = {"folds_certified": all(run.record["folds_certified"] for run in runs)}
-    return Plan(runs, rows, {"part": None}, [first], certified, outputs)
+    more = {name: first.record[name] for name in ("totals", "between") if name in first.record}  # one path in all parts
+    more["folds_certified"] = all(run.record["folds_certified"] for run in runs)
+    return Plan(runs, rows, {"part": None}, more, outputs)
 
 
 def _joined(name: str, records: list) -> list:
@@ -236,7 +236,7 @@ def _record(plan: Plan, options: dict, command: list) -> dict:
         **_between(plan.rows).record(), "status": COMPLETE, "command": command, **circumstances(),
         "started": min(str(run.record.get("started")) for run in plan.runs), "versions": versions(), "options": options,
         "identity": identity, "grid": {"points": len(table), "first": parameters[0], "last": parameters[1]},
-        "totals": _totals(plan.counted, table), "merged": origins, **plan.more,
+        "totals": _totals(plan.runs, table), "merged": origins, **plan.more,
     }  # fmt: skip
 
 

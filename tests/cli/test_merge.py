@@ -104,6 +104,20 @@ def test_folds_have_the_numbers_of_one_run_to_the_last_bit(call, data):
     assert call("predict", "merged", data).out == call("predict", "whole", data).out
 
 
+def test_folds_put_together_keep_what_is_recorded_of_the_path(call):
+    lines = [f"{y} 1:{y * (1 + k / 7)} 2:{k % 3 / 3}\n" for k in range(12) for y in (1, -1)]
+    Path("apart.libsvm").write_text("".join(lines))
+    options = ("--grid", "5", "--folds", "2", "--cmax", "1e4", "--quiet")
+    folders = parts(call, ("cv", "svm"), "apart.libsvm", 2, *options)
+    assert call("cv", "svm", "apart.libsvm", *options, "-o", "whole").code == 0
+    assert call("merge", *folders, "-o", "merged", "-q").code == 0
+    merged, whole = (json.loads(Path(name, "run.json").read_text()) for name in ("merged", "whole"))
+    assert whole["totals"]["constant_from"] > 0.0 and merged["between"] == whole["between"]
+    for record in (merged, whole):
+        del record["totals"]["seconds"], record["totals"]["cpu_seconds"]
+    assert merged["totals"] == whole["totals"]
+
+
 def test_a_part_of_the_folds_is_shown_as_one(call, data):
     """One fold has no standard error: such a folder is sound."""
     options = ("--grid", "5", "--folds", "3", "--quiet")
