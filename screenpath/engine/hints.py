@@ -192,6 +192,7 @@ def _centre_of_targets(session) -> float | None:
     loss, model = LOSSES.get(session.spec.name), session.model
     if loss is None or loss.signed:
         return None
+    model = model if hasattr(model, "hi") else model.at(session.grid[0])  # that of a level
     y, weights = model.c, model.hi - model.lo  # these are proportional to those of the rows
     if model.mirrored:  # the kinks are y - epsilon and -y - epsilon
         (y, mirror), weights = np.split(y, 2), np.split(weights, 2)[0]
