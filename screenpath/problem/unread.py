@@ -23,7 +23,8 @@ STAGED = ("deadlines", "sizes", "units", "mean", "ratios", "metric", "lost", "mo
 CHANGES = (*ROWS, "points", "placed", "facts", "state", "firsts")  # and for each version
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
-INTERCEPT = ("intercept", "low", "high", "residue", "shift", "cost")  # and, where it is free, of that
+ENDS = "low", "high"
+INTERCEPT = ("intercept", *ENDS, "residue", "shift", "cost")  # and, where it is free, of that
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 DENSE = 64  # columns, up to which moves are measured by second moments
 GROUP, GROUPS = 32, 128  # rows that these are of: 64 and more for each column
@@ -157,6 +158,7 @@ def restore(model, certificate, stored) -> None:
         raise ValueError("unread_state is not that of a walk")
     if points.shape != (count, w.size + 1) or points.dtype != np.float64 or not np.array_equal(points[-1, :-1], w):
         raise ValueError("unread_points does not end with w")
+    ends = certificate.low, certificate.high  # of the best intercepts: with one that is given, both are this one
     if model.free is not None:
         C, theta, margins = certificate.C, certificate.theta, certificate.point.products
         again = model.certify(C, w, theta, certificate, margins, float(points[-1, -1]))
@@ -183,8 +185,8 @@ def restore(model, certificate, stored) -> None:
     lazy.firsts[:] = np.minimum.reduceat(deadlines, np.arange(0, n, kernels.SCANNED))
     lazy = without_margins(lazy) if staged else lazy
     for name, value in zip(names, numbers.tolist(), strict=True):
-        size = max(abs(certificate.primal), abs(getattr(certificate, name)))
-        if not abs(value - getattr(certificate, name)) <= ALIKE * size:
+        known = min(max(value, ends[0]), ends[1]) if name in ENDS else getattr(certificate, name)
+        if not abs(value - known) <= ALIKE * max(abs(certificate.primal), abs(known)):
             raise ValueError(f"unread_numbers has another {name}")
         setattr(certificate, name, value)
     certificate.memory, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)

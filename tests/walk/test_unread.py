@@ -322,6 +322,24 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monke
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
 
 
+def test_a_wide_interval_of_best_intercepts_is_restored():
+    """Beside a small objective it is wide: the ends are not where the reported intercept is."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1200, 3))
+    y = X @ [1.0, -2.0, 0.5] + rng.normal(size=1200)
+    path = walked(LAD.model(MemoryRows(X), y, None, "free"), grid=[0.001, 0.002])
+    found = path[-1][1]
+    assert found.unread is not None and found.high - found.intercept > unread.ALIKE * found.primal
+    state = walk_state(LAD.model(MemoryRows(X), y, None, "free"), parse_rule("auto"), found)
+    again = restore_walk(LAD.model(MemoryRows(X), y, None, "free"), parse_rule("auto"), state, 0.002)
+    assert (again.low, again.intercept, again.high) == (found.low, found.intercept, found.high)
+    with pytest.raises(ValueError, match="another high"):
+        wrong = [*state["unread_numbers"]]
+        wrong[unread._numbers(found).index("high")] += 1e-3
+        fresh = LAD.model(MemoryRows(X), y, None, "free")
+        restore_walk(fresh, parse_rule("auto"), {**state, "unread_numbers": np.array(wrong)}, 0.002)
+
+
 def test_certificates_of_several_steps_come_with_one_call(monkeypatch):
     """What is known of the rows after a step between is found again, as one call for each step leaves it."""
     model, calls, call = models()["free sparse svm"], [], compiled.CompiledWalk._call
