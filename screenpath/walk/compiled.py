@@ -136,7 +136,7 @@ class CompiledWalk:
         more = np.zeros(len(kernels.FIELDS))
         lazy, r = self._known(r, C, more)
         self.spent = float(more[TOUCHED])
-        dense = C > r.C and rank >= self.resumes and self.brief and (r.memory is None or r.point.known is not None)
+        dense = C > r.C and rank >= self.resumes and self.brief and r.memory is None
         if lazy is None and not dense:
             return [], []
         count = min(self.length, len(self.grid) - rank, most)

@@ -122,6 +122,7 @@ def batches(
             counts = steps.bytes_of(model.rows)
             found[0].cells.update({name: counts[name] - before[name] for name in counts})
         yield found, certificates
+        reference = reference.unasked()
         before = steps.bytes_of(model.rows)
 
 

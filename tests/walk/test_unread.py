@@ -322,6 +322,18 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monke
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
 
 
+@pytest.mark.parametrize("name", ["svm", "free svm"])
+def test_a_walk_does_not_know_what_its_steps_are_asked_for(name):
+    """As by a file of certificates: a restored walk would go on without the products, with other passes and digits."""
+    model = models()[name]
+    how = model, GRID, parse_rule("auto"), make_solver("auto"), PathOptions(tol=1e-6, max_epochs=6)
+    found = []
+    for step, one in walk(*how):
+        assert one.point.products is not None
+        found.append((step, one))
+    assert records(found) == records(walked(model, tol=1e-6, max_epochs=6))
+
+
 def test_a_wide_interval_of_best_intercepts_is_restored():
     """Beside a small objective it is wide: the ends are not where the reported intercept is."""
     rng = np.random.default_rng(4)
