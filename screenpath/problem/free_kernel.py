@@ -37,7 +37,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         if self.bend is not None:
             nothing = np.zeros(self.size)
             t = self.placed(nothing)[-1]
-            self.bounds[box_kernels.ZERO] = sums(t, 0.0, self.lo, self.hi, nothing, 0.0, self.bend)[0]
+            self.bounds[box_kernels.ZERO] = sums(t, t, self.lo, self.hi, nothing, 0.0, self.bend)[0]
         present = np.flatnonzero(self.signless.width > 0.0)
         index = present[np.unique(np.linspace(0, present.size - 1, min(SAMPLE, present.size)).astype(np.int64))]
         products, off = self.products_of(index, np.full(index.size, 1.0 / index.size))
@@ -106,9 +106,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
         residue, shift, cost = self.residue(point, theta, t, off, floor)
         cost += 0.0 if self.bend is None else residue * residue * float(self.bend.max())
-        numbers = self._numbers(
-            C, theta, total, updates, product_error, spread, C * total + self.signs * b, floor, shift, cost
-        )
+        numbers = self._numbers(C, theta, total, updates, product_error, spread, floor, b, shift, cost)
         numbers["error"] += cost + residue * self.largest_kink
         if rough is not None:  # whoever asks for products of all rows with the point
             numbers["point"].error += C * OUTWARD * float((rough / self.norms).max())

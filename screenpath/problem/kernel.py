@@ -27,6 +27,7 @@ from screenpath.kernels.problem.partition import ROWS, box_closed_form, box_ends
 from screenpath.kernels.rows import gram
 from screenpath.kernels.solve import start as start_kernels
 from screenpath.numbers import states
+from screenpath.numbers.accurate import two_sum
 from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
 from screenpath.problem import ends, smooth
 from screenpath.problem.box import BoxModel
@@ -142,27 +143,31 @@ class KernelModel(BoxModel):
 
     def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
         floor = float(self.bounds[kernels.KINK])
-        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, C * total, floor))
+        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, floor))
 
     def _numbers(
-        self, C, theta, total, updates, product_error, spread: float, forms: np.ndarray, floor: float = 0.0,
+        self, C, theta, total, updates, product_error, spread: float, floor: float = 0.0, b: float = 0.0,
         shift: float = 0.0, cost: float = 0.0,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of a certificate for a dual point whose products are known.
 
-        ``forms``, shape (n,), are the linear forms of the rows; ``floor`` is what an intercept, and the kinks, add to
-        their error. ``shift`` and ``cost`` are those of :class:`Certificate`.
+        ``floor`` is what the intercept ``b``, and the kinks, add to the error of linear forms. ``shift`` and ``cost``
+        are those of :class:`Certificate`.
         """
         slope = self.bounds[kernels.SLOPE]
         # By the rounding of C theta, of the difference of two of a row, and of the ends of the box.
         moved = ((1.0 + self.mirrored) * UNIT + slope) * C * spread
         off = self._off(C, product_error, spread)
-        rows, bent = (self.c, forms, self.lo, self.hi, theta), 0.0
+        forms, box, bent = C * total + self.signs * b, (self.lo, self.hi, theta), 0.0
         if self.bend is None:
-            xi, ell, plain, slack = kernels.box_sums(*rows, self.norms, off, floor)
+            xi, ell, plain, slack = kernels.box_sums(self.c, forms, *box, self.norms, off, floor)
             unsure = off * self.bounds[kernels.ALL_NORMS] + floor * self.bounds[kernels.ALL_ONES]
         else:
-            xi, ell, plain, slack, bent, unsure = smooth.sums(*rows, off * self.norms + floor, self.bend)
+            # Less the intercept first: what rounds off kinks far from 0 may be more than the slopes of losses.
+            kinks, rest = two_sum(self.c, -self.signs * b)
+            rest += self.tail
+            t, error = kinks - C * total + rest, off * self.norms + 4.0 * UNIT * np.abs(rest)
+            xi, ell, plain, slack, bent, unsure = smooth.sums(self.c, t, *box, error, self.bend)
         n_R, n_L, nonzero = box_ends(theta, self.lo, self.hi, np.empty(self.size, dtype=np.int8), 0, self.size)
         total_sq, terms = gram.inner(theta, total)
         total_sq, total_error = max(total_sq, 0.0), spread * product_error + gamma(nonzero + 8) * terms

@@ -27,15 +27,15 @@ def bends(smoothing: float, weights: np.ndarray) -> np.ndarray:
     return found
 
 
-def sums(c, forms, lo, hi, theta, errors, bend) -> tuple[float, ...]:
-    """Return what :func:`kernels.problem.box.box_sums` does; ``forms``, without ``bend theta``, are off by ``errors``.
+def sums(c, t, lo, hi, theta, errors, bend) -> tuple[float, ...]:
+    """Return what :func:`kernels.problem.box.box_sums` does, for distances from kinks ``t`` that are off by ``errors``.
 
     Two more: half the sum of ``bend theta^2``, by which ``ell`` is less, so that ``C ell - C^2/2 theta'Q theta`` is the
     dual value; and what the errors may do to ``xi``, whose slope is small where a loss is. That ``bend`` is rounded
     moves the distances from the best forms, which are less by ``bend theta``.
     """
     own = bend * theta
-    rows = row_shares(c - forms, errors + 4.0 * UNIT * np.abs(own), theta, np.ones(theta.size), lo, hi, bend)
+    rows = row_shares(t, errors + 4.0 * UNIT * np.abs(own), theta, np.ones(theta.size), lo, hi, bend)
     xi, unsure, plain, more = (float(row.sum()) for row in rows)
     bent = 0.5 * float(theta @ own)
     return xi, float(theta @ c) - bent, plain, (plain + more) * SURE, bent, unsure * SURE

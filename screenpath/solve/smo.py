@@ -164,8 +164,8 @@ class Run:
         """Return the gap of the reduced problem, and ``sum c_i alpha_i``."""
         r = self.reduced
         if r.bend is not None:
-            forms = self.products - r.ridge * self.alpha
-            gap = sums(self.kinks, forms, r.lo, r.hi, self.alpha, 0.0, r.ridge)[2]
+            t = self.kinks - (self.products - r.ridge * self.alpha)
+            gap = sums(self.kinks, t, r.lo, r.hi, self.alpha, 0.0, r.ridge)[2]
             return gap, float(self.alpha @ self.kinks)
         loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from screenpath import kernel_svr_path
 from screenpath.numbers import rounding
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
@@ -65,3 +66,21 @@ def test_errors_of_losses_at_their_bound_blur_the_primal_value_alone():
     assert rounding.meets(sharp, TOL) and sharp.primal_error < 1e-2 * plain.primal_error
     assert abs(Fraction(sharp.primal) - exact) <= Fraction(sharp.primal_error)
     assert not rounding.blurred(replace(sharp, primal_error=0.5 * TOL * sharp.primal), TOL)
+
+
+def test_smoothed_losses_of_targets_far_from_0_beside_their_spread_are_known_behind_a_kernel():
+    """What rounds a target and an intercept of 1e4 off is 1e-6 of the distance from the kink, which is left of them."""
+    rng = np.random.default_rng(0)
+    X, y, tube, smoothing = rng.normal(size=(20, 2)), 1e4 + 1e-6 * rng.normal(size=20), 3e-7, 1e3
+    about = {"epsilon": tube, "smoothing": smoothing, "kernel": "linear", "intercept": "free", "tol": TOL}
+    path = kernel_svr_path(X, y, grid=[0.01, 1.0, 20.0], **about)
+    rows = [[Fraction(v) for v in row] for row in X.tolist()]
+    for k, step in enumerate(path.steps):
+        alpha, b, C = [Fraction(v) for v in path.dual_coefficients[k].tolist()], Fraction(path.intercept(k)), step.C
+        w = [sum(a * row[j] for a, row in zip(alpha, rows, strict=True)) for j in range(2)]
+        exact = sum(v * v for v in w) / 2
+        for row, target in zip(rows, y.tolist(), strict=True):
+            t = max(abs(Fraction(target) - b - sum(p * q for p, q in zip(row, w, strict=True))) - Fraction(tube), 0)
+            best = min(t / Fraction(smoothing), 1)
+            exact += Fraction(C) * best * (t - Fraction(smoothing) * best / 2)
+        assert step.status == "certified" and abs(Fraction(step.primal) - exact) <= Fraction(TOL) * exact, k

@@ -149,8 +149,9 @@ def pair_of(model, C, theta, total, product_error, spread, b=0.0, floor=0.0, shi
     """Return what a certificate says, a row at a time; of an intercept ``b`` with its errors."""
     off = C * (product_error + 4.0 * UNIT * (spread + product_error)) * OUTWARD
     xi = ell = plain = slack = terms = 0.0
-    for lo, hi, c, at, norm, own in zip(model.lo, model.hi, model.c, theta, model.norms, total, strict=True):
-        t, e = c - C * own - b, off * norm + floor
+    given = model.lo, model.hi, model.c, theta, model.norms, total, model.signs
+    for lo, hi, c, at, norm, own, sign in zip(*given, strict=True):
+        t, e = c - C * own - sign * b, off * norm + floor
         xi, ell, terms = xi + max(hi * t, lo * t), ell + c * at, terms + abs(at * own)
         plain += max((hi - at) * t, (lo - at) * t)
         slack += max((hi - at) * (t + e), (at - lo) * (e - t))
@@ -189,7 +190,7 @@ def test_a_certificate_term_by_term(case, coarse):
         for name, value in expected.items():
             assert getattr(found, name) == pytest.approx(value, rel=1e-12, abs=1e-300), name
         model.mirrored, model.bounds[kernels.SLOPE], more = True, 0.05, (0.21, 0.07, 0.03)
-        several = model._numbers(C, theta, total, 7, product_error, spread, C * total + 0.4, *more)
+        several = model._numbers(C, theta, total, 7, product_error, spread, more[0], 0.4, *more[1:])
         for name, value in pair_of(model, C, theta, total, product_error, spread, 0.4, *more)[0].items():
             assert several[name] == pytest.approx(value, rel=1e-12, abs=1e-300), name
         assert (found.point.sqnorm, found.point.spread, found.point.error) == pytest.approx(point, rel=1e-12)

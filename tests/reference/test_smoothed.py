@@ -113,7 +113,7 @@ def test_shares_are_bounded_wherever_the_forms_are(scale):
     bend, errors = scale * rng.uniform(1e-3, 1.0, n), scale * 10.0 ** rng.uniform(-18.0, -1.0, n)
     c = scale * rng.normal(size=n)
     forms = np.where(rng.random(n) < 0.5, c - bend * theta, scale * rng.normal(size=n))  # half at their best
-    xi, ell, plain, slack, bent, unsure = smooth.sums(c, forms, lo, hi, theta, errors, bend)
+    xi, ell, plain, slack, bent, unsure = smooth.sums(c, c - forms, lo, hi, theta, errors, bend)
     rows = [[Fraction(float(v)) for v in row] for row in zip(c, forms, lo, hi, theta, errors, bend, strict=True)]
 
     def total(part):
@@ -123,7 +123,7 @@ def test_shares_are_bounded_wherever_the_forms_are(scale):
         assert total(Fraction(part)) <= Fraction(slack)
     assert total(Fraction(0)) >= Fraction(plain) * Fraction(1 - 1e-9) - Fraction(1e-20)
     # A control: without the errors of the forms the bound does not hold.
-    narrow = smooth.sums(c, forms, lo, hi, theta, 0.0 * errors, bend)[3]
+    narrow = smooth.sums(c, c - forms, lo, hi, theta, 0.0 * errors, bend)[3]
     assert max(total(Fraction(part)) for part in (-1, 1)) > Fraction(narrow)
     dual = sum(k * a - w * a * a / 2 for k, _, _, _, a, _, w in rows)
     assert float(abs(Fraction(ell) - dual)) <= 1e-13 * scale * n * 4 and bent >= 0.0
@@ -149,7 +149,7 @@ def test_a_row_alone_is_bounded_closely():
         form = float(rng.choice([c - bend * theta * (1.0 + 2.0**-52 * rng.integers(-2, 3)), rng.normal() * c]))
         error = float(rng.choice([0.0, 1e-3 * abs(c)]))
         row = [Fraction(float(v)) for v in (c, form, lo, hi, theta, error, bend)]
-        given = [np.array([float(v)]) for v in (c, form, lo, hi, theta, error, bend)]
+        given = [np.array([float(v)]) for v in (c, c - form, lo, hi, theta, error, bend)]
         _, _, plain, slack, _, unsure = smooth.sums(*given)
         k, f, low, high, a, e, w = row
         ends = [exact_share(k - f - part * e - w * a, a, low, high, w) for part in (-1, 1)]
