@@ -99,8 +99,11 @@ class KernelPair(Pair):
     """What the passes find out about one step; its solution are the coefficients ``y_i C theta_i`` of the samples.
 
     ``b`` is the intercept, ``shares`` are ``y_i theta_i``, shape (n,), or of two dual variables the difference,
-    ``square`` and ``square_error`` the shares of the blocks in ``||w||^2`` and what they may be off by.
+    ``square`` and ``square_error`` the shares of the blocks in ``||w||^2`` and what they may be off by; ``again`` has
+    rows of the block, what their products in the longest numbers lack, and what is left of the errors with that.
     """
+
+    again: list = []
 
     def __init__(self, model: Model, entry: dict):
         super().__init__(model, entry)
@@ -117,9 +120,20 @@ class KernelPair(Pair):
             self.faults.append(f"row {block.first + bad[0] + 1}: its two dual variables have no exact difference")
 
     def kinks(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kinks less the intercept, beside which sums over the samples may be small."""
+        """Return the kinks less the intercept, beside which sums over the samples may be small, and less ``again``."""
         c, rest = two_sum(part.c, -part.signs * self.b)
-        return c, part.tail + rest
+        tail = part.tail + rest
+        for i, more, _ in self.again:
+            tail[i] = fsum([part.tail[i], rest[i], -part.signs[i] * more])
+        return c, tail
+
+    def look(self, block: Block, part: Part, forms: tuple, norms) -> None:
+        products, errors = forms
+        if self.again:
+            rows, _, offs = zip(*self.again, strict=True)
+            errors = errors.copy()
+            errors[0, list(rows)] = offs
+        super().look(block, part, (products, errors), norms)
 
     def settle(self) -> None:
         """Form the coefficients after the first pass."""
@@ -187,8 +201,9 @@ class Kernels:
         errors[np.isnan(errors)] = math.inf  # shares of 0 of values that may be any
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num
-            if block.tails is None:  # else the rows themselves are no better
-                _exactly(kernel, pair, parts, (Z, self.support, self.used), p, e)
+            rows = Z, self.support, self.used
+            # Else the rows themselves are no better.
+            pair.again = _exactly(kernel, pair, parts, rows, p, e) or [] if block.tails is None else []
             p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY * (pair.nnz > 0)
             weights = pair.solution[block.first : block.first + p.size]
             pair.square.append(fsum(weights * p))
@@ -198,8 +213,8 @@ class Kernels:
         return found, _norms(kernel, Z)
 
 
-def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: np.ndarray, e: np.ndarray) -> None:
-    """Form those products again, in place, whose errors a claim of the pair would not survive.
+def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: np.ndarray, e: np.ndarray) -> list:
+    """Form those products again, in place, whose errors a claim of the pair would not survive; return ``pair.again``.
 
     ``p, e``: products ``sum_j y_j theta_j K(x_i, x_j)`` and bounds of their errors; ``rows``: those of the block, those
     with a share, and which these are.
@@ -207,16 +222,17 @@ def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: 
     Z, support, used = rows
     C, (lo, hi, _, _), first = pair.num, parts[0].cells, parts[0].first
     weights, steep = pair.shares[first : first + p.size], np.maximum(-lo, hi)
-    counts = weights != 0.0
+    counts, own = weights != 0.0, np.zeros(p.size, dtype=bool)  # all that count, and those with a share of the gap
     for part in parts:
-        t = part.c - part.signs * (C * p + pair.b)
+        t, theta = part.c - part.signs * (C * p + pair.b), np.clip(part.signs * weights, lo, hi)
         counts |= (hi * (t + C * e) > 0.0) | (lo * (t - C * e) > 0.0)
-    own = np.abs(weights) < steep  # not at the far end: a share of the gap
+        own |= ((hi - theta) * (t + C * e) > 0.0) | ((theta - lo) * (t - C * e) < 0.0)
     limit = UNSURE * abs(pair.entry["primal"]) + np.where(own, 0.0, 2.0**-34 * abs(pair.entry["primal"]))
     chosen = np.flatnonzero(counts & (C * steep * C * e * pair.shares.size > limit))
     some = np.flatnonzero(pair.shares[used])
+    again: list = []
     if not chosen.size:
-        return
+        return again
     with decimal.localcontext() as context:
         context.prec, context.Emax, context.Emin = DIGITS, decimal.MAX_EMAX, decimal.MIN_EMIN
         others = [[decimal.Decimal(v) for v in row] for row in support[some].astype(float).tolist()]
@@ -227,8 +243,13 @@ def _exactly(kernel: dict, pair: KernelPair, parts: list[Part], rows: tuple, p: 
             total = sum((s * value for s, (value, _) in zip(shares, found, strict=True)), decimal.Decimal(0))
             most = sum((abs(s) * size for s, (_, size) in zip(shares, found, strict=True)), decimal.Decimal(0))
             p[i] = LONG(float(total)) + LONG(float(total - decimal.Decimal(float(total))))
-            lost = abs(float(total)) * LAST + float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)
-            e[i] = UP * lost * (1.0 + kernel.get("degree", 1)) + TINY
+            lost = float(most) * 10.0 ** (4 - DIGITS) * (len(row) + len(shares) + 64.0)
+            e[i] = UP * (abs(float(total)) * LAST + lost) * (1.0 + kernel.get("degree", 1)) + TINY
+            near = C * p[i]
+            known = decimal.Decimal(float(near)) + decimal.Decimal(float(near - LONG(float(near))))
+            rest = float(decimal.Decimal(C) * total - known)
+            again.append((i, rest, UP * (C * lost * (1.0 + kernel.get("degree", 1)) + UNIT * abs(rest)) + TINY))
+    return again
 
 
 def _decimal(kernel: dict, x: list, z: list) -> tuple:

@@ -370,22 +370,35 @@ def test_products_are_formed_again_where_a_claim_needs_them_and_there_alone(seed
     assert pair.gap - float(truth.gap) < 8.0 * EPS * float(truth.primal)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_formed_again_are_known_to_more_digits_than_the_longest_numbers(kind, monkeypatch):
+    """A share of the gap may be less than what rounds a product off, and its row heavy."""
+    monkeypatch.setattr(products, "LONG", np.float32)
+    for name, value in (("LAST", EPS), ("EXP", 16.0 * EPS), ("UNSURE", 0.0)):
+        monkeypatch.setattr(products, name, value)
+    for seed in range(20):
+        truth = drawn(seed, KINDS[kind], 3, digits=10)
+        (pair,) = truth.check()
+        assert F(pair.gap) >= truth.gap and abs(F(pair.primal[0]) - truth.primal) <= F(pair.primal[1])
+        assert pair.gap <= float(truth.gap) + 2.0**-45 * float(truth.primal)
+
+
 @pytest.mark.parametrize("way", [1.0, -1.0])  # from 0 up to 2, or from -2 up to 0
 def test_products_are_formed_again_whose_errors_count_for_their_rows(way):
     """Rows at the far end, between and at the near end, with errors below and above what each may have."""
-    what, Z, C, n = {"kernel": "linear", "constant": 0.0}, np.arange(1.0, 9.0)[:, None], 4.0, 8
-    theta = way * np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    what, Z, C, n = {"kernel": "linear", "constant": 0.0}, np.arange(1.0, 10.0)[:, None], 4.0, 9
+    theta = way * np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0])
     exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-35 / (C * C * 2.0 * n)
     entry, signs = {"primal": 16.0}, np.ones(n)
     few, many = small * 2.0**-6, small * 2.0**6  # an error may be worth 2^-44 of the primal value, or 2^-34 more
-    errors = np.array([few, small, small, many, small, small, many, many])
-    beyond = np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many])
+    errors = np.array([few, small, small, many, small, small, many, many, small])
+    beyond = np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many, 0.5 * C * small])
     ends = (0.0, np.full(n, 2.0)) if way > 0.0 else (np.full(n, -2.0), np.zeros(n))
     kinks = C * exact + way * (0.25 + beyond + C)  # of products that are off
     part = SimpleNamespace(cells=(*ends, 0.0, 0.0), first=0, c=kinks, signs=signs)
     pair = SimpleNamespace(num=C, b=0.25 * way, shares=theta, entry=entry)
     p, e = (exact + way).astype(np.longdouble), errors.astype(np.longdouble)
     products._exactly(what, pair, [part], (Z, Z[theta != 0.0], np.flatnonzero(theta)), p, e)
-    formed = np.array([False, True, False, True, False, True, False, True])
+    formed = np.array([False, True, False, True, False, True, False, True, True])
     np.testing.assert_array_equal(p, np.where(formed, exact, exact + way))
     np.testing.assert_array_equal(e != errors, formed)

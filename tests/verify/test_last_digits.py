@@ -51,3 +51,13 @@ def test_smoothed_losses_of_targets_far_from_0_beside_their_spread(tmp_path, mod
         scale="standard", certificate=True, out=tmp_path / "run", **tube,
     )  # fmt: skip
     assert path.certified and verify_certificate(tmp_path / "run").faults == []
+
+
+@pytest.mark.parametrize("seed", [5, 7, 16])
+def test_shares_of_heavy_rows_behind_a_kernel_are_known_to_their_last_digits(tmp_path, seed):
+    """What is left of a kink and a product of 1 is a part of 1e-17 of them, and all of the gap."""
+    X, weights = np.random.default_rng(seed).normal(size=(6, 2)), np.array([1e4, 3.0, 0.0, 0.0, 1e4, 1.0])
+    (tmp_path / "data").write_text(libsvm_text(X, [-1, -1, 1, 1, 1, -1]))
+    about = {"kernel": "linear", "bias": 1.0, "weights": weights, "c_list": [1.0, 50.0], "tol": 1e-9}
+    path = run("svm", tmp_path / "data", **about, certificate=True, out=tmp_path / "run")
+    assert path.certified and verify_certificate(tmp_path / "run").faults == []
