@@ -118,7 +118,8 @@ class ForeignProblem:
             self.factor = 2.0 * C * n
             values = [0.0, 1.0 / self.factor] if penalty == L1 else [1.0 / self.factor, 0.0]
         if None in values or len(values) != 1 + self.sparse:
-            missing = "`alpha` and `beta`, one value each" if self.sparse and penalty is None else "`c=VALUE`"
+            by_C = not self.sparse or penalty is not None and not values
+            missing = "`c=VALUE`" if by_C else "`alpha` and `beta`, one value each"
             raise UsageError("the model does not tell all of its problem", f"add {missing}")
         self.parameter: Any = tuple(values) if self.sparse else C
         self.options |= {"alpha": values[:1], "beta": values[1:]} if self.sparse else {"c": C}
@@ -375,6 +376,12 @@ def certify(
     for key in ("intercept", "bias") if {"intercept", "bias"} & options.keys() else ():
         told.pop(key, None)
     asked = told | {key: all_given[key] for key in options}
+    if {"alpha", "beta"} & options.keys():
+        if "c" in options:
+            raise UsageError("`c` tells the penalty, `alpha` and `beta` too", "leave out one of the two")
+        asked.pop("c", None)
+    if penalty is not None and options.get("loss") not in (None, "squared-hinge"):
+        raise UsageError(f"{given.name} is of the kind {given.kind}, with a squared hinge", "leave out `loss`")
     out, force, C = (asked.pop(key, None) for key in ("out", "force", "c"))
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
     if not (asked.get("bias") or asked.get("intercept")):

@@ -374,6 +374,23 @@ def test_a_squared_hinge_of_alpha_and_beta_is_that_of_its_c(name, share, data, c
     assert times * other["value"] == pytest.approx(one["value"], rel=1e-9) and "alpha = " in other["objective"]
 
 
+def test_two_penalties_or_losses_of_one_model_are_wrong_usage(data, call, tmp_path):
+    head = "solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias -1\n"
+    (tmp_path / "m").write_text(f"{head}w\n1\n0.2\n-0.1\n")
+    (tmp_path / "own.csv").write_text("feature,value\n1,1\n2,0.2\n")
+    penalty, both = ("--alpha", "0.1", "--beta", "0"), "--c tells the penalty, --alpha and --beta too\n  leave out one"
+    for file, words, said in (
+        ("m", ("--c", 1, *penalty), both),
+        ("own.csv", ("--c", 1, *penalty), both),
+        ("m", ("--c", 1, *penalty[:2]), both),
+        ("m", ("--c", 1, "--loss", "hinge"), "of the kind L2R_L2LOSS_SVC, with a squared hinge\n  leave out --loss"),
+    ):  # fmt: skip
+        done = call("certify", "sparse-svm", data, "--weights", file, *words)
+        assert done.code == 2 and said in done.err, done.err
+    assert call("certify", "sparse-svm", data, "--weights", "m", "--c", 1, "--loss", "squared-hinge").code == 0
+    assert "add --alpha and --beta" in call("certify", "sparse-svm", data, "--weights", "m", *penalty[:2]).err
+
+
 def test_no_weights_are_told(data, call, tmp_path):
     (tmp_path / "models").mkdir()
     for words, said in (([], "no weights to certify\n"), (["--weights", "models"], "models holds no model\n")):
