@@ -197,9 +197,12 @@ class Folds:
         wanted = np.union1d(held, part.rows[used])
         seen = list(some(source.passed(indices=True), wanted))
         blocks, trained = (list(some(seen, np.searchsorted(wanted, at))) for at in (held, part.rows[used]))
+        known = ("options", "weights") not in self.problem.unknown
+        if not known and not self.problem.options.get("class_weight"):  # else a product of both is all there is
+            every, known = main.get("weights"), True
         weights = np.ones(held.size) if every is None else every[held]
         self._check_scores(name, (header, blocks, weights, held), pairs, rows)
-        if main["model"] != "svm" or self.faults:
+        if main["model"] != "svm" or self.faults or not known:
             return
         if not self.free:
             self.lines.append([Line(pair, header, blocks, weights) for pair in pairs.values()])

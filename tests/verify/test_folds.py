@@ -79,6 +79,21 @@ def test_honest_ones_hold(data, tmp_path, name):
         assert f"folds.csv: {other}" in found.covered
 
 
+@pytest.mark.parametrize("way", ["array", "column", "classes"])
+def test_bounds_weigh_rows_by_weights_that_are_no_file(data, tmp_path, way):
+    weights, given, file = 1.0 + np.arange(60) % 3, {**SVM, "certify": True, "scale": "none"}, data / "d"
+    if way == "column":
+        file, given = tmp_path / "t.csv", {**given, "weight_column": "w", "target": "y"}
+        lines = [",".join(f"{float(v)!r}" for v in (y, w, *row)) for y, w, row in zip(Y, weights, X, strict=True)]
+        file.write_text("\n".join(["y,w,a,b,c", *lines, ""]))
+    else:
+        given |= {"weights": weights} | ({"class_weight": ("balanced",)} if way == "classes" else {})
+    screenpath.cross_validate("svm", file, out=tmp_path / "r", **given)
+    found = verify_certificate(tmp_path / "r", file)
+    assert found.faults == [] and ("bounds.csv: all" in found.uncovered) == (way == "classes")
+    assert ("bounds.csv: lower, upper" in found.covered) == (way != "classes")
+
+
 def test_tables_and_what_cannot_be_proven(data, tmp_path):
     options = {**SVM, **CLINIC, "certify": True, "missing_indicator": True}
     screenpath.cross_validate("svm", ROOT / "data_samples" / "clinic.csv", out=tmp_path / "r", **options)
