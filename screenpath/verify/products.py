@@ -27,7 +27,7 @@ LONG = np.longdouble
 LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one operation
 EXPONENTIALS = "rbf", "laplacian"
 DIGITS = 60  # of decimal numbers
-UNSURE = 2.0**-44  # part of the primal value that the rounding of a product may be worth, over the number of rows
+UNSURE = 2.0**-52  # part of the primal value that the rounding of a product may be worth, over the number of rows
 DEGREE = 1 << 16  # of a polynomial, at most: one product of all pairs of rows each
 EXP = 16.0 * LAST  # relative error of the exponential: a few units in the last place on every machine
 

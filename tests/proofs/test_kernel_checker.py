@@ -388,9 +388,9 @@ def test_products_are_formed_again_whose_errors_count_for_their_rows(way):
     """Rows at the far end, between and at the near end, with errors below and above what each may have."""
     what, Z, C, n = {"kernel": "linear", "constant": 0.0}, np.arange(1.0, 10.0)[:, None], 4.0, 9
     theta = way * np.array([0.5, 0.5, 2.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0])
-    exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-35 / (C * C * 2.0 * n)
+    exact, small = float(theta @ Z[:, 0]) * Z[:, 0], 2.0**-43 / (C * C * 2.0 * n)
     entry, signs = {"primal": 16.0}, np.ones(n)
-    few, many = small * 2.0**-6, small * 2.0**6  # an error may be worth 2^-44 of the primal value, or 2^-34 more
+    few, many = small * 2.0**-6, small * 2.0**14  # an error may be worth 2^-52 of the primal value, or 2^-34 more
     errors = np.array([few, small, small, many, small, small, many, many, small])
     beyond = np.array([0.0, 0.0, 9.0, 9.0, -9.0, 9.0, -0.25, -0.5 * C * many, 0.5 * C * small])
     ends = (0.0, np.full(n, 2.0)) if way > 0.0 else (np.full(n, -2.0), np.zeros(n))
