@@ -154,7 +154,7 @@ class Factor:
     def __init__(self, Q, base, ridge, matrix):
         self.base, self.ridge = base, ridge
         gram_kernels.gather(Q, base, base, matrix, 0.0)
-        self.shift = ridge * matrix.diagonal().max()
+        self.shift = ridge * (matrix.diagonal().max(initial=0.0) or 1.0)  # rows of zeros have none
         matrix[np.diag_indices(base.size)] += self.shift
         # The transposed is the same matrix in the order of columns that LAPACK wants.
         (potrf,), (self.trsm,) = get_lapack_funcs(("potrf",), (matrix,)), get_blas_funcs(("trsm",), (matrix,))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from screenpath import kernel_lad_path, lad_path
 from screenpath.errors import UsageError
 from screenpath.kernels.solve import smo as kernels
 from screenpath.kernels.solve.active_set import members, settle
@@ -69,6 +70,26 @@ def test_repeated_rows_and_rows_of_zeros():
     y = np.concatenate([y, y, -y, [1.0, 1.0, -1.0, -1.0]])
     for kernel in ("rbf", "linear"):
         assert path(X, y, kernel=kernel, **({} if kernel == "rbf" else {"gamma": 1.0})).certified
+
+
+@pytest.mark.parametrize("solver", ["newton", "smo"])
+@pytest.mark.parametrize("seed", [73, 74, 178, 185])
+def test_many_rows_of_zeros_with_equal_targets(solver, seed):
+    """Two of one target have equal gradients and a distance of 0: no step between them changes anything."""
+    rng = np.random.default_rng(seed)
+    X, y, grid = rng.normal(size=(12, 2)), None, [0.01, 0.1**0.5, 10.0]
+    X[:8], y = 0.0, np.round(rng.normal(size=12) + 5.0)
+    found = kernel_lad_path(X, y, kernel="linear", intercept="free", grid=grid, solver=solver)
+    other = lad_path(X, y, intercept="free", grid=grid)
+    assert found.certified and other.certified
+    for a, b in zip(found.steps, other.steps, strict=True):
+        assert a.primal == pytest.approx(b.primal, rel=2e-6)
+
+
+def test_newton_steps_on_rows_of_zeros_have_a_ridge():
+    newton = face_newton.FaceNewton()
+    found = newton.solve(np.zeros((3, 3), dtype=np.float32), np.arange(3), np.ones((3, 1)))
+    assert np.all(np.isfinite(found)) and np.all(found > 0.0)
 
 
 def test_an_epoch_limit_leaves_points_uncertified():

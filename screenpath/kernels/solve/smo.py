@@ -129,6 +129,9 @@ def pairs(K, lo, hi, beta, t, limit, apart):
         _gains(K[i], unit[0], diagonal, down, diagonal[i], top, gains)
         gains[i] = ZERO  # a row of zeros has no curvature: what rounding leaves of its distance from itself would win
         j = _largest(gains.view(np.int32))
+        while gains[j] > ZERO and not t[i] > t[j]:  # nor has its distance from another one with the same gradient
+            gains[j] = ZERO
+            j = _largest(gains.view(np.int32))
         both, rise, fall = float(K[i, i]) + float(K[j, j]), hi[i] - beta[i], beta[j] - lo[j]
         move = min((t[i] - t[j]) / max(both - 2.0 * float(K[i, j]), FLAT * both, NOTHING), rise, fall)
         if not move > 0.0:
