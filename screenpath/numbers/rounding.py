@@ -91,10 +91,6 @@ class Proven:
         """Return a lower bound of the exact dual value, and so of the optimum."""
         return (self.primal - self.primal_error) - self.gap
 
-    def unasked(self):
-        """Return the certificate without what others than the walk asked it for, which a restored one does not know."""
-        return self
-
     @property
     def highest(self) -> float:
         return self.primal + self.primal_error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,12 +100,6 @@ class Certificate(Proven):
         if callable(self.memory):
             self.memory = self.memory()
         return self.memory
-
-    def unasked(self) -> Certificate:
-        point = self.point
-        if not isinstance(point, Unread) or point.known is None:
-            return self
-        return replace(self, point=Unread(point.vector, point.sqnorm, point.model))
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ import numpy as np
 from screenpath.errors import UsageError
 from screenpath.numbers import rounding
 from screenpath.problem.base import PathModel
+from screenpath.problem.box_types import Unread
 from screenpath.problem.grid import EpsilonGrid
 from screenpath.screen import Screening
 from screenpath.screen.base import PathScreening
@@ -122,7 +123,7 @@ def batches(
             counts = steps.bytes_of(model.rows)
             found[0].cells.update({name: counts[name] - before[name] for name in counts})
         yield found, certificates
-        reference = reference.unasked()
+        reference = unasked(reference)
         before = steps.bytes_of(model.rows)
 
 
@@ -130,6 +131,14 @@ def walk_state(model, screening, certificate) -> dict:
     """Return the arrays that the next step of a walk depends on: the reference, and the rule of a chunk."""
     rule = {RULE + name: value for name, value in screening.state().items()}
     return {**model.state(certificate), **rule}
+
+
+def unasked(certificate):
+    """Return a certificate without products that others than the walk asked it for, which a restored one lacks."""
+    point = getattr(certificate, "point", None)
+    if not isinstance(point, Unread) or point.known is None:
+        return certificate
+    return replace(certificate, point=Unread(point.vector, point.sqnorm, point.model))
 
 
 def restore_walk(model, screening, state: dict, parameter):
