@@ -215,6 +215,8 @@ class BoxModel(RegionModel, Resumable):
             "updates": certificate.updates, "sum_error": certificate.sum_error,
             **({} if certificate.before is None else dict(zip(BEFORE, certificate.before, strict=True))),
             **({} if certificate.faces is None else certificate.faces.state()), **unread.state(certificate),
+            # Those of the closed form, say, are not those of a pass in their last digits.
+            **({} if certificate.memory is not None else {"margins": certificate.point.products}),
         }  # fmt: skip
 
     def restore(self, state) -> Certificate:
@@ -224,7 +226,13 @@ class BoxModel(RegionModel, Resumable):
         C, updates = states.positive(state, "C"), states.count(state, "updates")
         sum_error = states.number(state, "sum_error", 0.0, box_rounding.largest_sum_error(self, updates))
         box_rounding.check_sum(self, theta, total, sum_error)
-        certificate = self._certificate(C, w, theta, total, updates, self.margins(w), sum_error)
+        margins = self.margins(w)
+        if "margins" in state:
+            formed, margins = margins, states.vector(state, "margins", self.size)
+            slope, floor = kernels.product_errors(w, self.bounds)
+            if not np.all(np.abs(margins - formed) <= 4.0 * (slope * self.norms + floor)):
+                raise ValueError("margins are not those of w")
+        certificate = self._certificate(C, w, theta, total, updates, margins, sum_error)
         if BEFORE[0] in state:
             earlier = states.vector(state, BEFORE[1], self.size, self.lo, self.hi)
             margins, sums = states.vector(state, BEFORE[2], self.size), states.vector(state, BEFORE[3], self.rows.d)

@@ -24,6 +24,7 @@ CHANGES = (*ROWS, "points", "placed", "facts", "state", "firsts")  # and for eac
 # Of a certificate: what is not computed anew from its pair. Sums over all rows would differ in their last digits.
 NUMBERS = ("total_sq", "inner", "xi", "ell", "slack", "error", "primal", "primal_error", "gap", "rounding")
 ENDS = "low", "high"
+BOUNDS = "error", "primal_error"  # which grow with a walk, and may be larger than those that are formed again
 INTERCEPT = ("intercept", *ENDS, "residue", "shift", "cost")  # and, where it is free, of that
 NONE, NOTHING = np.zeros(1, dtype=np.int64), np.empty(0)
 DENSE = 64  # columns, up to which moves are measured by second moments
@@ -49,11 +50,14 @@ def _begun(model, reference, move=None) -> kernels.Lazy:
     return lazy
 
 
-def blurred(model, reference, tol: float) -> bool:
-    """Tell whether rounding may be too much for a primal value that is a difference of larger sums, not of losses."""
-    b, sizes = model.bounds, np.sqrt(reference.point.sqnorm)
-    off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + sizes * reference.sum_error
-    return not reference.C * off <= PART * max(tol, DIGITS) * reference.primal
+def blurred(model, C, sqnorm, sum_error, primal, tol: float):
+    """Return whether rounding may be too much for a primal value that is a difference of larger sums, not of losses.
+
+    ``C``, ``sqnorm``, ``sum_error``, ``primal``: of a certificate, or arrays of those of several.
+    """
+    b = model.bounds
+    off = (b[ROW_SUM] + b[SLOPE]) * b[ALL_KINKS] + b[KINK] * b[ALL_ONES] + np.sqrt(sqnorm) * sum_error
+    return np.logical_not(C * off <= PART * max(tol, DIGITS) * primal)
 
 
 def measured(model) -> tuple:
@@ -186,7 +190,8 @@ def restore(model, certificate, stored) -> None:
     lazy = without_margins(lazy) if staged else lazy
     for name, value in zip(names, numbers.tolist(), strict=True):
         known = min(max(value, ends[0]), ends[1]) if name in ENDS else getattr(certificate, name)
-        if not abs(value - known) <= ALIKE * max(abs(certificate.primal), abs(known)):
+        off = ALIKE * max(abs(certificate.primal), abs(known))
+        if not (known - off <= value and (value <= known + off or name in BOUNDS)):
             raise ValueError(f"unread_numbers has another {name}")
         setattr(certificate, name, value)
     certificate.memory, certificate.point = lazy, Unread(w, certificate.point.sqnorm, model)

@@ -45,6 +45,7 @@ POINTS, CELLS = 100, 1 << 19  # points of one call, and margins they may take to
 SCREENED, SCREEN_S = kernels.SCREENED, kernels.FIELDS.index("screen_s")
 SOLVE_S, EPOCHS = SCREEN_S + 1, kernels.EPOCHS
 TOUCHED = kernels.FIELDS.index("touched")
+PROVEN = [kernels.FIELDS.index(name) for name in ("w_sq", "sum_error", "primal")]
 WHOLE = kernels.FIELDS[kernels.COUNTS : TOUCHED]  # columns of whole numbers
 EACH = 15  # rows for each column: with fewer, and a free intercept, many rows are between their ends
 BETWEEN = 10  # rows for each that is between its ends, from which the others are not worth reading at each step
@@ -141,6 +142,9 @@ class CompiledWalk:
             return [], []
         count = min(self.length, len(self.grid) - rank, most)
         parameters = [self.grid[rank]] if count == 1 else self.grid[rank : rank + count]
+        if lazy is not None:  # a step that is far away has a call of its own, as where a path is resumed before it
+            count = next((k for k in range(1, count) if parameters[k] > FAR * parameters[k - 1]), count)
+            parameters = parameters[:count]
         w, total, theta, margins = self._arrays(count, lazy is None)
         numbers = np.zeros((count + 1, len(kernels.FIELDS)))
         decided = self._decisions(r, parameters[0], numbers[1])
@@ -174,6 +178,11 @@ class CompiledWalk:
             self.spent += numbers[1, TOUCHED]
         if found == 0:
             return [], []
+        if lazy is not None:  # the next call would not go on from a step of which rounding leaves too little
+            sizes, errors, primal = numbers[1:found, PROVEN].T
+            unclear = np.flatnonzero(unread.blurred(m, points.grid[1:found], sizes, errors, primal, o.tol))
+            if unclear.size:
+                return self.points(reference, rank, int(unclear[0]) + 1)
         numbers[1] += more
         certificates: list = [None] * found
         for k in range(1 if o.certificates else found, found + 1):
@@ -209,16 +218,20 @@ class CompiledWalk:
         if self.between < 0.0 or (n_E > most and not _is_zero(reference)):
             return None, reference
         if not (C > FAR * reference.C or _is_zero(reference)):
-            if unread.blurred(model, reference, self.options.tol):
+            if self._blurred(reference):
                 return None, reference
             return unread.begun(model, reference) if known is None else unread.copied(reference.unread), reference
         before, began = model.rows.touched, clock()
         start, more[EPOCHS], read = near(self, C, self.options.max_epochs)
         more[SOLVE_S] = clock() - began
         more[TOUCHED], model.rows.touched = read + model.rows.touched - before, before
-        if start is None or unread.blurred(model, start, self.options.tol):
+        if start is None or self._blurred(start):
             return None, reference
         return start.unread, start
+
+    def _blurred(self, one) -> bool:
+        """Tell whether rounding may be too much beside what the primal value of a certificate is a difference of."""
+        return unread.blurred(self.model, one.C, one.point.sqnorm, one.sum_error, one.primal, self.options.tol)
 
     def _again(self, reference, rank: int, count: int):
         """Return what is known of the rows after so many steps, by walking them once more: it is seldom asked for."""

@@ -177,3 +177,16 @@ def test_a_stored_sum_that_the_dual_point_does_not_have_is_refused(kind, sparse)
             with pytest.raises(ValueError):
                 model.restore({**state, "total": total})
     model.restore(state)
+
+
+def test_margins_of_the_closed_form_are_restored_to_the_byte():
+    """They are multiples of its slope: those of a pass differ in their last digits, and so would the next gap."""
+    model, _ = random_box(3, "lad")
+    found = model.start(0.7 * model.closed_until)
+    products = found.point.products
+    assert not np.array_equal(products, model.margins(found.point.vector))
+    state = model.state(found)
+    np.testing.assert_array_equal(model.restore(state).point.products, products)
+    for wrong in (products + 1e-12, np.where(np.arange(products.size) == 7, np.nan, products)):
+        with pytest.raises(ValueError, match="margins"):
+            model.restore({**state, "margins": wrong})

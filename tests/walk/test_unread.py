@@ -322,6 +322,17 @@ def test_length_of_a_call_and_an_interruption_change_nothing(points, name, monke
         assert records(walked(fresh, reference=reference, first=first)) == records(whole[first:])
 
 
+@pytest.mark.parametrize("name", ["svm", "free lad"])
+def test_steps_that_are_far_apart_begin_alike_after_an_interruption(name):
+    grid = [0.01, 0.02, 0.3, 0.4, 10.0]
+    whole = walked(models()[name], grid=grid, tol=1e-3)
+    for first in range(1, len(grid)):
+        state, fresh = walk_state(models()[name], parse_rule("auto"), whole[first - 1][1]), models()[name]
+        state = {key: np.asarray(value) for key, value in state.items()}
+        reference = restore_walk(fresh, parse_rule("auto"), state, grid[first - 1])
+        assert records(walked(fresh, grid=grid, reference=reference, first=first, tol=1e-3)) == records(whole[first:])
+
+
 @pytest.mark.parametrize("name", ["svm", "free svm"])
 def test_a_walk_does_not_know_what_its_steps_are_asked_for(name):
     """As by a file of certificates: a restored walk would go on without the products, with other passes and digits."""
@@ -350,6 +361,32 @@ def test_a_wide_interval_of_best_intercepts_is_restored():
         wrong[unread._numbers(found).index("high")] += 1e-3
         fresh = LAD.model(MemoryRows(X), y, None, "free")
         restore_walk(fresh, parse_rule("auto"), {**state, "unread_numbers": np.array(wrong)}, 0.002)
+
+
+def test_length_of_a_call_changes_nothing_where_rounding_is_the_limit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = 10.0 ** rng.integers(-3, 5, size=20) * (rng.normal(size=(1000, 20)) + 3.0)
+    y = np.where(X @ (rng.normal(size=20) / X.max(axis=0)) + 0.3 * rng.normal(size=1000) > 0.0, 1.0, -1.0)
+    model, grid = SVM.model(MemoryRows(X), y, None, "none"), np.geomspace(1e-4, 100.0, 12).tolist()
+    whole = walked(model, grid=grid, tol=1e-9)
+    monkeypatch.setattr(compiled, "POINTS", 1)
+    assert records(walked(model, grid=grid, tol=1e-9)) == records(whole)
+
+
+def test_bounds_that_have_grown_are_restored():
+    path = walked(models()["svm"], grid=GRID[:6])
+    found = path[-1][1]
+    state = walk_state(models()["svm"], parse_rule("auto"), found)
+    place = unread._numbers(found).index("error")
+    for size, good in ((2e-5, True), (-2e-5, False)):
+        numbers = np.array(state["unread_numbers"])
+        numbers[place] += size * found.primal
+        how = models()["svm"], parse_rule("auto"), {**state, "unread_numbers": numbers}, GRID[5]
+        if good:
+            assert restore_walk(*how).error == numbers[place]
+        else:
+            with pytest.raises(ValueError, match="another error"):
+                restore_walk(*how)
 
 
 def test_certificates_of_several_steps_come_with_one_call(monkeypatch):
