@@ -16,7 +16,7 @@ from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
-from screenpath.errors import UsageError
+from screenpath.errors import DataError, UsageError
 from screenpath.inputs.run_data import of_width
 from screenpath.kernels.compilation import ensure_compiled
 from screenpath.numbers import sparse as sp
@@ -28,6 +28,7 @@ from screenpath.store.open import Run
 TOL = 1e-8  # from which the rows on their kinks are seen
 ROWS = 1024  # new rows at once
 VALUES = 10**6  # predictions of all models for some new rows that are held at once
+WIDER = 1e-9  # part by which a tolerance is larger than its gap, for the rounding of the checker
 SLOW = 10.0  # seconds from which the cost is said beforehand
 
 
@@ -106,8 +107,16 @@ class LeaveOneOut(Removed):
         return csv_text([*head, "low", "high"], zip(*columns, strict=True))
 
     def certificate(self) -> bytes:
-        """Return the certificate of all values of a linear run, for ``screenpath verify``."""
-        return removals_bytes(self.header, self)
+        """Return the certificate of all values of a linear run, for ``screenpath verify``.
+
+        Its tolerance is the gap that the solution of all rows has, where that is larger than the run's.
+        """
+        pair, gap = self.solution.certificate, self.solution.whole_gap
+        least = pair.primal - pair.primal_error
+        relative = gap / least * (1.0 + WIDER) if least > 0.0 else np.inf if gap else 0.0
+        if not relative < 1.0:
+            raise DataError("the gap is as large as the objective: there is nothing to certify", "scale the data")
+        return removals_bytes({**self.header, "tol": max(self.header["tol"], relative)}, self)
 
     def _named(self) -> tuple[list, list]:
         """Return the heads and the columns that tell rows: number or name, and label or target."""

@@ -474,7 +474,8 @@ def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray,
     low, high = value - out.down[good] - e, value + out.up[good] + e
     if of.free:  # where several intercepts are best, the one between
         wide = np.isfinite(high - low) & (high - low > WIDE * (1.0 + np.abs(value)))
-        middle = np.where(wide, 0.5 * low + 0.5 * high, value)
+        middle = value.copy()
+        middle[wide] = 0.5 * low[wide] + 0.5 * high[wide]
         found.middles[to] = middle - value
         found.offsets[to], value = out.intercept[good] + found.middles[to], middle
     found.values[to] = value

@@ -53,6 +53,19 @@ def test_honest_ones_hold(data, tmp_path, model, options):
         assert found.removed.wrong == one.errors
 
 
+@pytest.mark.parametrize("seed", [15, 18])
+def test_a_gap_beyond_the_tolerance_of_the_run_is_that_of_the_file(tmp_path, seed):
+    """Dual variables next to their end are put there, which costs more where features are large."""
+    rng = np.random.default_rng(seed)
+    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0, 0, 1e5], np.round(rng.normal(size=12), 3) + 100
+    (tmp_path / "d").write_text(libsvm_text(X, y))
+    about = {"intercept": "free", "c_list": [0.01], "tol": 1e-10, "quiet": True}
+    one = screenpath.run("lad", tmp_path / "d", out=tmp_path / "r", **about).loo(0)
+    (tmp_path / "c").write_bytes(one.certificate())
+    found = verify_certificate(tmp_path / "c", tmp_path / "d")
+    assert found.holds and 1e-10 < found.tol < 1e-7
+
+
 def test_the_only_row_of_a_class_is_proven_to_get_the_other_label(tmp_path):
     (tmp_path / "svm").write_text(libsvm_text(X, np.where(np.arange(40) == 3, 1.0, -1.0)))
     source, one = certified(tmp_path, tmp_path / "c", scale="standard")
