@@ -66,6 +66,19 @@ def test_a_gap_beyond_the_tolerance_of_the_run_is_that_of_the_file(tmp_path, see
     assert found.holds and 1e-10 < found.tol < 1e-7
 
 
+@pytest.mark.parametrize("seed", [3, 58])
+def test_a_row_of_whose_value_nothing_is_known_is_open_and_no_warning(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 14))
+    X, y = 1e-8 * rng.normal(size=(n, 2)), np.where(np.arange(n) % 2, 1, -1)
+    y[0] = 1 if seed % 2 else y[0]
+    (tmp_path / "d").write_text(libsvm_text(X, y))
+    run = screenpath.run("svm", tmp_path / "d", intercept="free", c_list=[1e-3], quiet=True, out=tmp_path / "r")
+    one = run.loo(0)
+    unknown = np.isinf(one.low) & np.isinf(one.high)
+    assert unknown.any() and np.all(one.open[unknown]) and np.all(np.isfinite(one.values))
+
+
 def test_the_only_row_of_a_class_is_proven_to_get_the_other_label(tmp_path):
     (tmp_path / "svm").write_text(libsvm_text(X, np.where(np.arange(40) == 3, 1.0, -1.0)))
     source, one = certified(tmp_path, tmp_path / "c", scale="standard")
