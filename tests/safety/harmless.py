@@ -44,7 +44,7 @@ RANGE_SLACK = "slack = model.rounding * (model.norms * extent_of(certificate) + 
 CHOSEN = "rows and weights are chosen without it, and the offsets that it is part of are formed anew"
 ACTIVE = "active = (model.hi * (t + e) > 0.0) | (model.lo * (t - e) > 0.0)"
 
-OWN = "rows = row_shares(c - forms, errors + 4.0 * UNIT * np.abs(own), theta, np.ones(theta.size), lo, hi, bend)"
+OWN = "rows = row_shares(t, errors + 4.0 * UNIT * np.abs(own), theta, np.ones(theta.size), lo, hi, bend)"
 
 # (module, function, line as it is written, expression as it is changed): why.
 HARMLESS: dict[tuple[str, str, str, str], str] = {
