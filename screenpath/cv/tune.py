@@ -17,6 +17,7 @@ import numpy as np
 from screenpath.catalogue.scores import ROUNDING, averaged, optimism
 from screenpath.cv.certify import ErrorBounds
 from screenpath.data.words.tables import csv_text
+from screenpath.engine.options import gammas_error
 from screenpath.errors import UsageError
 from screenpath.rows.kernel_functions import parse_gamma, scale_of
 from screenpath.walk.step import CERTIFIED
@@ -36,7 +37,7 @@ def values_of(text: str, d: int, X) -> list[float]:
         return [float(f"{scale * value:.6g}") for value in spread]  # as they are printed, so that they can be typed
     values = [parse_gamma(one, d, X) for one in text.split(",")]
     if len(set(values)) < len(values) or min(values) <= 0.0 or not all(map(math.isfinite, values)):
-        raise UsageError(f"`gammas={text}` needs different positive numbers", "for example 10, or .01,.1,1")
+        raise gammas_error(text)
     return sorted(values)
 
 

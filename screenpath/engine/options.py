@@ -211,6 +211,10 @@ def _gammas_of_epsilons(options: dict) -> str:
     return found
 
 
+def gammas_error(text: str) -> UsageError:
+    return UsageError(f"`gammas={text}` needs different positive numbers", "for example 10, or .01,.1,1")
+
+
 def _check_gammas(options: dict) -> None:
     if "gamma" not in PARAMETERS.get(options["kernel"], ()):
         raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
@@ -218,8 +222,7 @@ def _check_gammas(options: dict) -> None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")
     listed = [float(one) if is_number(one) else one.strip() for one in options["gammas"].split(",")]
     if len(set(listed)) < len(listed):
-        what = f"`gammas={options['gammas']}` needs different positive numbers"
-        raise UsageError(what, "for example 10, or .01,.1,1")
+        raise gammas_error(options["gammas"])
     if options["until_turn"]:
         raise UsageError("`until_turn` extends one grid, and `gammas` compares several", "use one of the two")
 

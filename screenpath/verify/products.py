@@ -202,8 +202,9 @@ class Kernels:
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num
             rows = Z, self.support, self.used
-            # Else the rows themselves are no better.
-            pair.again = _exactly(kernel, pair, parts, rows, p, e) or [] if block.tails is None else []
+            pair.again = []
+            if block.tails is None:  # else the rows themselves are no better
+                pair.again = _exactly(kernel, pair, parts, rows, p, e)
             p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY * (pair.nnz > 0)
             weights = pair.solution[block.first : block.first + p.size]
             pair.square.append(fsum(weights * p))

@@ -18,7 +18,7 @@ from screenpath.data.words.labels import label_number
 from screenpath.errors import DataError, UsageError, needed
 from screenpath.numbers import sparse as sp
 
-FARTHEST = 1e100  # weights from 1: products of larger and of smaller ones leave the range of floating point
+FARTHEST = 1e100  # largest weight, and 1 over the least: products of others leave the range of floating point
 LEAVE = "leave out {}"
 FILL = f"{LEAVE}, or fill in nan: of training data, `missing=median` does"
 
