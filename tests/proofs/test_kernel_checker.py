@@ -291,8 +291,9 @@ def found_of(monkeypatch, truth: Problem) -> list:
     again = products._exactly
 
     def spy(what, pair, part, rows, p, e):
-        again(what, pair, part, rows, p, e)
+        found = again(what, pair, part, rows, p, e)
         seen.extend(zip(p.copy(), e.copy(), strict=True))
+        return found
 
     with monkeypatch.context() as patch:
         patch.setattr(products, "_exactly", spy)
