@@ -7,22 +7,59 @@ import numpy as np
 from screenpath.sklearn import estimators
 from screenpath.sklearn.export import fitted as fitted
 
-class HuberRegressor(estimators.HuberRegressor):
+# Attributes that the same estimators have, under the name of the first.
+class _Alpha:
     alpha: float
     beta: float
+
+class _Bias:
     bias: float
     intercept: str | None
+    seed: int
+
+class _Smoothing:
     smoothing: float
-    nonnegative: bool
+    first: str
+
+class _OneHot:
     one_hot: str | Sequence[str] | None
     missing: str | float
     scale: str
-    first: str
     rule: str | Any
     solver: str | Any
     tol: float
-    seed: int
     max_epochs: int
+
+class _Betas:
+    betas: int | Sequence[float] | np.ndarray
+    alphas: int | Sequence[float] | np.ndarray
+    beta_min_ratio: float
+    alpha_min_ratio: float
+
+class _Cv:
+    cv: Any
+    scoring: str | Callable | None
+    step: str
+    n_jobs: int | None
+
+class _Grid:
+    grid: int | Sequence[float] | np.ndarray
+    until_turn: bool
+    turn_points: int
+
+class _Kernel:
+    kernel: str | Callable | None
+    gamma: float | str
+    degree: int
+    coef0: float
+    smoothing: float | None
+
+class _Cmin:
+    cmin: float
+    cmax: float
+
+class HuberRegressor(estimators.HuberRegressor, _Alpha, _Bias, _Smoothing, _OneHot):
+    nonnegative: bool
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
         smoothing: float = 1.0, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
@@ -30,28 +67,8 @@ class HuberRegressor(estimators.HuberRegressor):
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class HuberRegressorCV(estimators.HuberRegressorCV):
-    betas: int | Sequence[float] | np.ndarray
-    alphas: int | Sequence[float] | np.ndarray
-    beta_min_ratio: float
-    alpha_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    bias: float
-    intercept: str | None
-    smoothing: float
+class HuberRegressorCV(estimators.HuberRegressorCV, _Bias, _Smoothing, _OneHot, _Betas, _Cv):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
@@ -62,17 +79,10 @@ class HuberRegressorCV(estimators.HuberRegressorCV):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class L1SVMClassifier(estimators.L1SVMClassifier):
+class L1SVMClassifier(estimators.L1SVMClassifier, _OneHot):
+    nonnegative: bool
     C: float
     class_weight: Mapping | str | None
-    nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, class_weight: Mapping | str | None = None, nonnegative: bool = False,
@@ -81,26 +91,12 @@ class L1SVMClassifier(estimators.L1SVMClassifier):
         threads: int = 1,
     ) -> None: ...
 
-class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
-    grid: int | Sequence[float] | np.ndarray
+class L1SVMClassifierCV(estimators.L1SVMClassifierCV, _OneHot, _Cv, _Grid):
+    nonnegative: bool
+    class_weight: Mapping | str | None
+    threads: int
     log: bool
     lambda_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    until_turn: bool
-    turn_points: int
-    class_weight: Mapping | str | None
-    nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    max_epochs: int
-    threads: int
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 20, log: bool = False, lambda_min_ratio: float = 0.05, *,
         cv: Any = None, scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None,
@@ -110,23 +106,8 @@ class L1SVMClassifierCV(estimators.L1SVMClassifierCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class LADRegressor(estimators.LADRegressor):
+class LADRegressor(estimators.LADRegressor, _Bias, _OneHot, _Kernel):
     C: float
-    bias: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     threads: int
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, intercept: str | None = None, kernel: str | Callable | None = None,
@@ -136,31 +117,7 @@ class LADRegressor(estimators.LADRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class LADRegressorCV(estimators.LADRegressorCV):
-    grid: int | Sequence[float] | np.ndarray
-    cmin: float
-    cmax: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    until_turn: bool
-    turn_points: int
-    bias: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+class LADRegressorCV(estimators.LADRegressorCV, _Bias, _OneHot, _Cv, _Grid, _Kernel, _Cmin):
     threads: int
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
@@ -172,25 +129,10 @@ class LADRegressorCV(estimators.LADRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class QuantileRegressor(estimators.QuantileRegressor):
+class QuantileRegressor(estimators.QuantileRegressor, _Bias, _OneHot, _Kernel):
     C: float
-    bias: float
-    tau: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     threads: int
+    tau: float
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, tau: float = 0.5, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
@@ -199,33 +141,9 @@ class QuantileRegressor(estimators.QuantileRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class QuantileRegressorCV(estimators.QuantileRegressorCV):
-    grid: int | Sequence[float] | np.ndarray
-    cmin: float
-    cmax: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    until_turn: bool
-    turn_points: int
-    bias: float
-    tau: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+class QuantileRegressorCV(estimators.QuantileRegressorCV, _Bias, _OneHot, _Cv, _Grid, _Kernel, _Cmin):
     threads: int
+    tau: float
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
@@ -236,24 +154,9 @@ class QuantileRegressorCV(estimators.QuantileRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMClassifier(estimators.SVMClassifier):
+class SVMClassifier(estimators.SVMClassifier, _Bias, _OneHot, _Kernel):
     C: float
-    bias: float
-    intercept: str | None
     class_weight: Mapping | str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     threads: int
     multi_class: str
     decision_function_shape: str
@@ -266,39 +169,15 @@ class SVMClassifier(estimators.SVMClassifier):
         decision_function_shape: str = "ovr",
     ) -> None: ...
 
-class SVMClassifierCV(estimators.SVMClassifierCV):
-    grid: int | Sequence[float] | np.ndarray
-    cmin: float
-    cmax: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    until_turn: bool
-    turn_points: int
+class SVMClassifierCV(estimators.SVMClassifierCV, _Bias, _OneHot, _Cv, _Grid, _Kernel, _Cmin):
+    class_weight: Mapping | str | None
+    threads: int
+    multi_class: str
+    decision_function_shape: str
     certify: bool
     certify_to: float | None
     certify_points: int
     calibration: str | None
-    bias: float
-    intercept: str | None
-    class_weight: Mapping | str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
-    threads: int
-    multi_class: str
-    decision_function_shape: str
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
@@ -311,25 +190,10 @@ class SVMClassifierCV(estimators.SVMClassifierCV):
         decision_function_shape: str = "ovr",
     ) -> None: ...
 
-class SVMRegressor(estimators.SVMRegressor):
+class SVMRegressor(estimators.SVMRegressor, _Bias, _OneHot, _Kernel):
     C: float
-    bias: float
-    epsilon: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     threads: int
+    epsilon: float
     def __init__(
         self, C: float = 1.0, *, bias: float = 0.0, epsilon: float = 0.1, intercept: str | None = None,
         kernel: str | Callable | None = None, gamma: float | str = "1/d", degree: int = 3, coef0: float = 0.0,
@@ -338,33 +202,9 @@ class SVMRegressor(estimators.SVMRegressor):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SVMRegressorCV(estimators.SVMRegressorCV):
-    grid: int | Sequence[float] | np.ndarray
-    cmin: float
-    cmax: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    until_turn: bool
-    turn_points: int
-    bias: float
-    epsilon: float
-    intercept: str | None
-    kernel: str | Callable | None
-    gamma: float | str
-    degree: int
-    coef0: float
-    smoothing: float | None
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+class SVMRegressorCV(estimators.SVMRegressorCV, _Bias, _OneHot, _Cv, _Grid, _Kernel, _Cmin):
     threads: int
+    epsilon: float
     def __init__(
         self, grid: int | Sequence[float] | np.ndarray = 100, cmin: float = 0.01, cmax: float = 10.0, *, cv: Any = None,
         scoring: str | Callable | None = None, step: str = "best", n_jobs: int | None = None, until_turn: bool = False,
@@ -375,22 +215,8 @@ class SVMRegressorCV(estimators.SVMRegressorCV):
         max_epochs: int = 100000, threads: int = 1,
     ) -> None: ...
 
-class SparseLADRegressor(estimators.SparseLADRegressor):
-    alpha: float
-    beta: float
-    bias: float
-    intercept: str | None
-    smoothing: float
+class SparseLADRegressor(estimators.SparseLADRegressor, _Alpha, _Bias, _Smoothing, _OneHot):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
         smoothing: float = 0.0, nonnegative: bool = False, one_hot: str | Sequence[str] | None = None,
@@ -398,28 +224,8 @@ class SparseLADRegressor(estimators.SparseLADRegressor):
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseLADRegressorCV(estimators.SparseLADRegressorCV):
-    betas: int | Sequence[float] | np.ndarray
-    alphas: int | Sequence[float] | np.ndarray
-    beta_min_ratio: float
-    alpha_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    bias: float
-    intercept: str | None
-    smoothing: float
+class SparseLADRegressorCV(estimators.SparseLADRegressorCV, _Bias, _Smoothing, _OneHot, _Betas, _Cv):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
@@ -430,23 +236,9 @@ class SparseLADRegressorCV(estimators.SparseLADRegressorCV):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseQuantileRegressor(estimators.SparseQuantileRegressor):
-    alpha: float
-    beta: float
-    bias: float
-    tau: float
-    intercept: str | None
-    smoothing: float
+class SparseQuantileRegressor(estimators.SparseQuantileRegressor, _Alpha, _Bias, _Smoothing, _OneHot):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+    tau: float
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, tau: float = 0.5,
         intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
@@ -455,29 +247,9 @@ class SparseQuantileRegressor(estimators.SparseQuantileRegressor):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseQuantileRegressorCV(estimators.SparseQuantileRegressorCV):
-    betas: int | Sequence[float] | np.ndarray
-    alphas: int | Sequence[float] | np.ndarray
-    beta_min_ratio: float
-    alpha_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    bias: float
-    tau: float
-    intercept: str | None
-    smoothing: float
+class SparseQuantileRegressorCV(estimators.SparseQuantileRegressorCV, _Bias, _Smoothing, _OneHot, _Betas, _Cv):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+    tau: float
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
@@ -488,24 +260,10 @@ class SparseQuantileRegressorCV(estimators.SparseQuantileRegressorCV):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseSVMClassifier(estimators.SparseSVMClassifier):
-    alpha: float
-    beta: float
-    bias: float
-    intercept: str | None
+class SparseSVMClassifier(estimators.SparseSVMClassifier, _Alpha, _Bias, _Smoothing, _OneHot):
+    nonnegative: bool
     class_weight: Mapping | str | None
     loss: str
-    smoothing: float
-    nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, intercept: str | None = None,
         class_weight: Mapping | str | None = None, loss: str = "hinge", smoothing: float = 0.5,
@@ -514,30 +272,10 @@ class SparseSVMClassifier(estimators.SparseSVMClassifier):
         tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
-    betas: int | Sequence[float] | np.ndarray
-    alphas: int | Sequence[float] | np.ndarray
-    beta_min_ratio: float
-    alpha_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    bias: float
-    intercept: str | None
+class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV, _Bias, _Smoothing, _OneHot, _Betas, _Cv):
+    nonnegative: bool
     class_weight: Mapping | str | None
     loss: str
-    smoothing: float
-    nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,
@@ -548,23 +286,9 @@ class SparseSVMClassifierCV(estimators.SparseSVMClassifierCV):
         solver: str | Any = "auto", tol: float = 1e-06, seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseSVMRegressor(estimators.SparseSVMRegressor):
-    alpha: float
-    beta: float
-    bias: float
-    epsilon: float
-    intercept: str | None
-    smoothing: float
+class SparseSVMRegressor(estimators.SparseSVMRegressor, _Alpha, _Bias, _Smoothing, _OneHot):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+    epsilon: float
     def __init__(
         self, alpha: float = 0.01, beta: float = 0.01, *, bias: float = 0.0, epsilon: float = 0.1,
         intercept: str | None = None, smoothing: float = 0.0, nonnegative: bool = False,
@@ -573,29 +297,9 @@ class SparseSVMRegressor(estimators.SparseSVMRegressor):
         seed: int = 0, max_epochs: int = 100000,
     ) -> None: ...
 
-class SparseSVMRegressorCV(estimators.SparseSVMRegressorCV):
-    betas: int | Sequence[float] | np.ndarray
-    alphas: int | Sequence[float] | np.ndarray
-    beta_min_ratio: float
-    alpha_min_ratio: float
-    cv: Any
-    scoring: str | Callable | None
-    step: str
-    n_jobs: int | None
-    bias: float
-    epsilon: float
-    intercept: str | None
-    smoothing: float
+class SparseSVMRegressorCV(estimators.SparseSVMRegressorCV, _Bias, _Smoothing, _OneHot, _Betas, _Cv):
     nonnegative: bool
-    one_hot: str | Sequence[str] | None
-    missing: str | float
-    scale: str
-    first: str
-    rule: str | Any
-    solver: str | Any
-    tol: float
-    seed: int
-    max_epochs: int
+    epsilon: float
     def __init__(
         self, betas: int | Sequence[float] | np.ndarray = 10, alphas: int | Sequence[float] | np.ndarray = 100,
         beta_min_ratio: float = 0.05, alpha_min_ratio: float = 0.01, *, cv: Any = None,

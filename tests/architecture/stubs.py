@@ -72,17 +72,26 @@ def of_package() -> str:
 
 
 def of_estimators() -> str:
-    """Return the estimators with their parameters."""
+    """Return the estimators with their parameters; several that the same ones have stand in a class of their own."""
+    kinds = {name: getattr(estimators, name) for name in estimators.__all__ if name != "fitted"}
+    owners: dict[str, tuple] = {}
+    for name, kind in kinds.items():
+        for one in inspect.signature(kind).parameters.values():
+            line = f"    {one.name}: {one.annotation}\n"
+            owners[line] = (*owners.get(line, ()), name)
+    groups = {several: [line for line in owners if owners[line] == several] for several in owners.values()}
+    shared = {several: lines for several, lines in groups.items() if len(several) > 2 and len(lines) > 1}
+    first = {several: lines[0].partition(":")[0].strip() for several, lines in shared.items()}
+    named = {several: f"_{name.title().replace('_', '')}" for several, name in first.items()}
     text = f"{HEAD}\nfrom screenpath.sklearn import estimators\n"
     text += "from screenpath.sklearn.export import fitted as fitted\n"
-    for name in estimators.__all__:
-        if name == "fitted":
-            continue
-        kind = getattr(estimators, name)
-        parameters = list(inspect.signature(kind).parameters.values())
-        fields = "".join(f"    {one.name}: {one.annotation}\n" for one in parameters)
+    text += "\n# Attributes that the same estimators have, under the name of the first.\n"
+    text += "\n".join(f"class {named[several]}:\n{''.join(lines)}" for several, lines in shared.items())
+    for name, kind in kinds.items():
+        bases = [f"{kind.__module__.rpartition('.')[2]}.{name}", *(named[one] for one in shared if name in one)]
+        fields = "".join(line for line, several in owners.items() if name in several and several not in shared)
         init = textwrap.indent(signature_of("__init__", kind.__init__), "    ")
-        text += f"\nclass {name}({kind.__module__.rpartition('.')[2]}.{name}):\n{fields}{init}"
+        text += f"\nclass {name}({', '.join(bases)}):\n{fields}{init}"
     return text
 
 
