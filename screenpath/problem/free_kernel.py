@@ -92,7 +92,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             if point[1].theta is theta or intercept is not None or tries == TRIES - 1:
                 break
             near, theta = found, one_sided(self, point[1].theta)
-        return self._pair(C, theta, found.total, found.updates, found.error, spread, point, found.rough)
+        return self._pair(C, theta, found.total, found.updates, found.product_error, spread, point, found.rough)
 
     def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
         """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
@@ -119,7 +119,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         and gap, and their kinks are beyond the best intercepts, whatever their products are within their errors.
         """
         low, high, b, t = placed
-        off = C * known.rough + self._off(C, known.error, spread) * self.norms + self.bounds[box_kernels.KINK]
+        off = C * known.rough + self._off(C, known.product_error, spread) * self.norms + self.bounds[box_kernels.KINK]
         off += 8.0 * UNIT * (np.abs(self.c) + C * np.abs(known.total) + abs(b)) + (high - low)
         sure = (known.theta == 0.0) & (self.lo == 0.0) & (t + OUTWARD * off < 0.0)
         sure[[row for row in (point.fall, point.rise) if row >= 0]] = False

@@ -91,7 +91,7 @@ class KernelModel(BoxModel):
             point.vector, point.products, theta, guess.total, C, vector, products
         )
         spread = 0.5 * (C * spread + point.spread) * OUTWARD
-        error = (0.5 * (C * guess.error + point.error) + 4.0 * UNIT * spread) * OUTWARD
+        error = (0.5 * (C * guess.product_error + point.error) + 4.0 * UNIT * spread) * OUTWARD
         center = KernelPoint(vector, products, max(sqnorm, 0.0), spread, error)
         rounding = spread * (error + 4.0 * UNIT * (spread + error)) + gamma(self.size + 8) * terms
         return center, C * C * dual_sq, rounding * OUTWARD, 0.0
@@ -106,20 +106,15 @@ class KernelModel(BoxModel):
         """Return ``Q theta``, its updates and its error, from ``near`` or the reference: whichever differs in fewer
         entries. ``spread`` is that of ``theta``.
         """
-        if near is not None and near.updates < self.fresh_every:
-            index, step = self._changes
-            changed, nonzero, apart = start_kernels.changes(theta, near.theta, reference.theta, index, step)
+        index, step = self._changes
+        for known in (near, reference):
+            if known is None or known.updates >= self.fresh_every:
+                continue
+            changed, nonzero, apart = start_kernels.changes(theta, known.theta, reference.theta, index, step)
             if changed == 0:
-                return near.total, near.updates, near.error
+                return known.total, known.updates, known.product_error
             if changed < nonzero and (changed < FEW or changed <= apart):
-                return moved(near, self.rows, index[:changed], step[:changed], spread)
-        if reference is not None and reference.updates < self.fresh_every:
-            index, step = self._changes
-            changed, nonzero, _ = start_kernels.changes(theta, reference.theta, reference.theta, index, step)
-            if changed == 0:
-                return reference.total, reference.updates, reference.product_error
-            if changed < nonzero:
-                return moved(reference, self.rows, index[:changed], step[:changed], spread)
+                return moved(known, self.rows, index[:changed], step[:changed], spread)
         return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
 
     def _sum_error(self, weights: np.ndarray) -> float:
@@ -254,7 +249,7 @@ class KernelModel(BoxModel):
             "guess": guess.theta,
             "guess_total": guess.total,
             "guess_updates": guess.updates,
-            "guess_error": guess.error,
+            "guess_error": guess.product_error,
         }
 
     def restore(self, state) -> Certificate:

@@ -48,16 +48,11 @@ class Multiplied:
     theta: np.ndarray  # theta, total: shape (n,): the point and ``Q theta``
     total: np.ndarray
     updates: int  # times ``total`` has been updated since it was last formed from all rows
-    error: float  # each entry of ``total`` is off by at most this times the norm of its row
+    product_error: float  # each entry of ``total`` is off by at most this times the norm of its row
     # Rough rows, whose dual variables are 0: their products are those of the dual point ``since``, and off by ``rough``
     # more, which is 0 for all others. Both of shape (n,), or None for no such rows.
     rough: np.ndarray | None = None
     since: np.ndarray | None = None
-
-    @property
-    def product_error(self) -> float:
-        """Return ``error``, under its name in a certificate."""
-        return self.error
 
     def roughen(self, index: np.ndarray) -> None:
         """Let some rows be rough from now on, if their dual variables are 0; all products are those of the point."""
@@ -71,8 +66,8 @@ class Multiplied:
             return self
         total, rough, support = self.total.copy(), self.rough.copy(), np.flatnonzero(self.theta)
         total[index], rough[index] = rows.sum_at(support, self.theta[support], index), 0.0
-        error = max(self.error, sum_error(rows, support.size, spread))
-        return replace(self, total=total, error=error, rough=rough)
+        error = max(self.product_error, sum_error(rows, support.size, spread))
+        return replace(self, total=total, product_error=error, rough=rough)
 
     def followed(self, rows: GramRows, C: float) -> Multiplied:
         """Return the same with the products of all rows those of the point. Changes that are next to nothing count as
@@ -154,7 +149,7 @@ class KernelReduced:
     @property
     def error(self) -> float:
         """Return what each of these is off by, at most, over the norm of its row."""
-        return self.C * drift(self.near.error, self.reach) * OUTWARD
+        return self.C * drift(self.near.product_error, self.reach) * OUTWARD
 
     @property
     def w_sq(self) -> float:

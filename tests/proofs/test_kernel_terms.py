@@ -89,9 +89,9 @@ def test_a_point_halfway(coarse):
     reference = model.certify(0.4, None, np.roll(theta, 1))
     center, dual_sq, rounding, rest = model.middle(reference, theta, C)
     guess, point = model._guess, reference.point
-    assert guess.error == pytest.approx(sum_error_of(model, theta), rel=1e-12) and guess.updates == 0
+    assert guess.product_error == pytest.approx(sum_error_of(model, theta), rel=1e-12) and guess.updates == 0
     spread = 0.5 * (C * spread_of(model, theta) + point.spread) * OUTWARD
-    error = (0.5 * (C * guess.error + point.error) + 4.0 * UNIT * spread) * OUTWARD
+    error = (0.5 * (C * guess.product_error + point.error) + 4.0 * UNIT * spread) * OUTWARD
     vector, products = 0.5 * (point.vector + C * theta), 0.5 * (point.products + C * (Q @ theta))
     np.testing.assert_allclose(center.vector, vector)
     np.testing.assert_allclose(center.products, products)
@@ -111,9 +111,9 @@ def test_products_are_updated_from_where_fewer_entries_differ(monkeypatch):
     monkeypatch.setattr(model, "_sum_error", lambda theta: "fresh")
     theta, before = np.ones(14), model.fresh_every
 
-    def known(changed, updates=3):
+    def known(changed, updates=3, error=0.1):
         point = np.where(np.arange(14) < changed, 2.0, 1.0)
-        return SimpleNamespace(theta=point, total=point, updates=updates, error=0.1, product_error=0.2)
+        return SimpleNamespace(theta=point, total=point, updates=updates, product_error=error)
 
     for changed, other, source in (
         (1, 0, "near"), (5, 6, "near"), (6, 6, "near"), (1, 14, "near"), (6, 5, "reference"), (14, 5, "reference"),
@@ -126,8 +126,8 @@ def test_products_are_updated_from_where_fewer_entries_differ(monkeypatch):
         else:
             expected = (near, changed) if source == "near" else (reference, other)
             assert found[0] is expected[0] and found[1:] == (expected[1], 0.7)
-    same = known(0)
-    assert model._updated(theta, same, known(3), 0.7)[1:] == (3, 0.1)
+    same = known(0, error=0.2)
+    assert model._updated(theta, known(0), known(3), 0.7)[1:] == (3, 0.1)
     for near in (None, known(0, before), known(3, before), known(5)):
         assert model._updated(theta, near, same, 0.7)[1:] == (3, 0.2)
     assert model._updated(theta, known(0, before), None, 0.7)[1:] == (0, "fresh")
@@ -216,11 +216,11 @@ def test_what_a_state_and_a_ball_carry(coarse):
     assert model.state(pair)["guess"].size == 0 and model.state(pair)["guess_updates"] == model.fresh_every
     model.middle(pair, np.roll(theta, 2).clip(model.lo, model.hi), C)
     state, guess = model.state(pair), model._guess
-    assert state["guess"] is guess.theta and state["guess_error"] == guess.error
+    assert state["guess"] is guess.theta and state["guess_error"] == guess.product_error
     other = problem()[0]
     again = other.restore(state)
     assert (again.gap, again.primal, again.primal_error) == (pair.gap, pair.primal, pair.primal_error)
-    assert other._guess.error == guess.error
+    assert other._guess.product_error == guess.product_error
     ball = Ball(KernelPoint(theta, theta, 4.0, 1.0, 0.3), 0.5)
     assert model.extent(ball) == pytest.approx(2.5 + 0.3 / model.rounding * OUTWARD)
 
@@ -279,7 +279,7 @@ def test_products_of_a_start_add_the_errors_of_its_steps(share, fixed, turned, c
         assert len(asked) == (share == 0.0)
         known, made = model._start
         assert known is reference and made.updates == updates
-        assert made.error == pytest.approx(error, rel=1e-12)
+        assert made.product_error == pytest.approx(error, rel=1e-12)
         np.testing.assert_allclose(made.theta, start)
         np.testing.assert_allclose(made.total, Q @ start)
         most = model.bounds[kernels.ALL_NORMS]
@@ -361,7 +361,7 @@ def test_a_pair_is_kept_at_another_parameter(coarse, monkeypatch):
         np.testing.assert_allclose(told[2], ratio * theta, rtol=1e-12)
         np.testing.assert_allclose(told[5].total, Q @ (ratio * theta))
         assert (told[:2], told[3:5], told[5].updates, named) == ((at, None), (reference, reference), 3, name)
-        assert (told[5].error, told[5].rough[0]) == pytest.approx((error, rough), rel=1e-12)
+        assert (told[5].product_error, told[5].rough[0]) == pytest.approx((error, rough), rel=1e-12)
     for rounding, gaps, hasty in ((0.5, [0.9], [1]), (0.5, [1.0, 0.3], [1, 0]), (1.0, [1.0], [0]), (0.5, [None], [1])):
         found, seen = [gap and SimpleNamespace(gap=gap) for gap in gaps], []
         left = iter(found)
