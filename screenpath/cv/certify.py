@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -54,6 +53,20 @@ class Line:
     products: np.ndarray  # shape (m,): held-out rows times the centre
     extent: float  # norm by which the rounding of the products is bounded
     errors: int  # weight of the held-out samples that ``w`` gets wrong; a product of 0 counts as negative
+
+    def certain_errors(self, fold: HeldOut) -> int:
+        """Return how many samples, by weight, the optimum at this C certainly gets wrong."""
+        p = fold.margins(self, -fold.signs)
+        return fold.weight(p > fold.norms * math.sqrt(self.radius_sq) * (1.0 + ROUNDING))
+
+    def undecided(self, fold: HeldOut, second: Line, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
+
+        ``second`` is the next line; ``side``, shape (m,), is -1 or +1: the sign of ``x.w*`` that is to be certain.
+        Start and end have the shape (m,); ``start > end`` where a sample is certain for all ``s``.
+        """
+        p0, p1 = fold.margins(self, side), fold.margins(second, side)
+        return open_shares(p0, p1, fold.norms, self.radius_sq, second.radius_sq, bend(self, second))
 
 
 @dataclass(frozen=True)
@@ -85,13 +98,6 @@ class HeldOut:
     def margins(self, line: Line, side: np.ndarray) -> np.ndarray:
         """Return ``side x.c``, lowered by its rounding."""
         return side * line.products - ROUNDING * self.norms * line.extent
-
-    def certain_errors(self, line: Line | FreeLine) -> int:
-        """Return how many samples, by weight, the optimum at ``line.C`` certainly gets wrong."""
-        if isinstance(line, FreeLine):
-            return line.certain_errors(self)
-        p = self.margins(line, -self.signs)
-        return self.weight(p > self.norms * math.sqrt(line.radius_sq) * (1.0 + ROUNDING))
 
 
 def whole_weights(weights) -> np.ndarray:
@@ -136,19 +142,6 @@ def bend(first: Line, second: Line) -> float:
     moved_sq = float((second.center - first.center) @ (second.trained - first.trained))
     rounding = step * (first.xi_error + second.xi_error) + 4.0 * GAP_ROUNDING * (first.extent**2 + second.extent**2)
     return max(step * (first.xi - second.xi) - moved_sq + rounding, 0.0)
-
-
-def undecided(fold: HeldOut, first: Any, second: Any, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the closed intervals of ``s`` in [0, 1] on which samples are not certainly on the given side.
-
-    ``first`` and ``second`` are neighbours, each a Line or a FreeLine; ``side``, shape (m,), is -1 or +1: the sign of
-    ``x.w*`` that is to be certain. Start and end have the shape (m,); ``start > end`` where a sample is certain for all
-    ``s``.
-    """
-    if isinstance(first, FreeLine):
-        return first.undecided(fold, second, side)
-    p0, p1 = fold.margins(first, side), fold.margins(second, side)
-    return open_shares(p0, p1, fold.norms, first.radius_sq, second.radius_sq, bend(first, second))
 
 
 def heaviest(starts, ends, weights) -> tuple[int, float]:
@@ -235,7 +228,7 @@ class ErrorBounds:
     def loose(self, target: float) -> list[float]:
         """Return the values of C whose own solutions are too inaccurate to certify the target there."""
         limit = self._limit(target)
-        certain = [self._total(k, HeldOut.certain_errors) for k in range(len(self.grid))]
+        certain = [self._total(k, lambda fold, line: line.certain_errors(fold)) for k in range(len(self.grid))]
         return [C for C, errors in zip(self.grid, certain, strict=True) if errors < limit]
 
     def _limit(self, target: float) -> Fraction:
@@ -257,7 +250,7 @@ class ErrorBounds:
         starts, ends, weights = [], [], []
         for fold, weight in zip(self._folds, self._weights, strict=True):
             side = -fold.signs if wrong else fold.signs
-            start, end = undecided(fold, fold.lines[k], fold.lines[k + 1], side)
+            start, end = fold.lines[k].undecided(fold, fold.lines[k + 1], side)
             left = np.flatnonzero(start <= end)
             starts.append(start[left])
             ends.append(end[left])
@@ -292,7 +285,7 @@ class FreeLine(RangeLevers):
         return fold.weight(self.certain(fold, self.C, self.C, -fold.signs))
 
     def undecided(self, fold, second: FreeLine, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for the way to the next line, what :func:`screenpath.cv.certify.undecided` does."""
+        """Return, for the way to the next line, what :meth:`Line.undecided` does."""
         step = second.C - self.C
         cuts = self.C * (second.C / self.C) ** np.linspace(0.0, 1.0, PIECES + 1)
         cuts[-1] = second.C

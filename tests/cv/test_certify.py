@@ -6,15 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from screenpath.catalogue.losses import SVM
-from screenpath.cv.certify import (
-    ErrorBounds,
-    HeldOut,
-    Line,
-    bend,
-    certified_line,
-    heaviest,
-    undecided,
-)
+from screenpath.cv.certify import ErrorBounds, HeldOut, Line, bend, certified_line, heaviest
 from screenpath.cv.choice import new_points, refine
 from screenpath.cv.folds import draw_folds
 from screenpath.problem.grid import log_grid
@@ -162,7 +154,7 @@ def test_undecided_intervals_are_those_of_the_formula(seed):
     first = Line(1.0, centers[0], centers[0], r0 * r0, xi, 0.0, X @ centers[0], 1.0, 0)
     second = Line(2.0, centers[1], centers[1], r1 * r1, 0.0, 0.0, X @ centers[1], 1.0, 0)
     fold = HeldOut.of(X, signs, [first, second])
-    start, end = undecided(fold, first, second, signs)
+    start, end = first.undecided(fold, second, signs)
     K = bend(first, second)
     s = np.linspace(0.0, 1.0, 501)
     radius = np.sqrt((1 - s) * r0**2 + s * r1**2 + s * (1 - s) * K)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.cv import certify
-from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, Line, bend, certified_line, undecided, whole_weights
+from screenpath.cv.certify import ErrorBounds, FreeLine, HeldOut, Line, bend, certified_line, whole_weights
 from screenpath.problem.box_types import Certificate
 from screenpath.regions.geometry import GAP_ROUNDING, KernelPoint
 from tests.cv.test_certify_rounding import fractions, inner
@@ -113,7 +113,7 @@ def test_no_point_outside_an_interval_is_uncertain_in_fractions():
         fold, center = HeldOut(np.ones(n), norms, np.ones(n, dtype=np.int64), []), np.zeros(1)
         first = Line(1.0, center, center, float(r0), scale, 0.0, edge[0], 0.0, 0)
         second = Line(2.0, center, center, float(r1), 0.0, 0.0, edge[1], 0.0, 0)
-        start, end = undecided(fold, first, second, np.ones(n))
+        start, end = first.undecided(fold, second, np.ones(n))
         K = F(bend(first, second))
         for i in range(n):
             p0, p1, norm = F(float(edge[0][i])), F(float(edge[1][i])), F(float(norms[i]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from screenpath.cv.certify import FreeLine, HeldOut, Line, bend, undecided
+from screenpath.cv.certify import FreeLine, HeldOut, Line, bend
 from screenpath.regions.lever import Distances
 
 
@@ -66,7 +66,7 @@ def test_no_sample_is_certain_whose_distance_only_seems_to_be_beyond_the_radius(
         center = np.zeros(1)
         ends = line(1.0, center, r, 0.0, 0.0, edge, 0.0), line(2.0, center, r, 0.0, 0.0, far, 0.0)
         for first, second in (ends, ends[::-1]):
-            start, end = undecided(fold, first, second, np.ones(n))
+            start, end = first.undecided(fold, second, np.ones(n))
             left = (start <= 0.0) & (start <= end) if first is ends[0] else (end >= 1.0) & (start <= end)
             exact = np.array([
                 Fraction(p) ** 2 <= Fraction(x) ** 2 * Fraction(r)
@@ -104,7 +104,7 @@ def test_errors_are_certain_beyond_the_radius_alone():
     signs, norms = np.ones(5), np.full(5, 2.0)
     fold = HeldOut(signs, norms, np.array([1, 10, 100, 1000, 10000]), [])
     products = -2.0 * 0.5 * np.array([0.95, 1.0, 1.0 + 1e-9, -3.0, 3.0])
-    assert fold.certain_errors(line(1.0, np.zeros(1), 0.25, 0.0, 0.0, products, 0.0)) == 10100
+    assert line(1.0, np.zeros(1), 0.25, 0.0, 0.0, products, 0.0).certain_errors(fold) == 10100
 
 
 class Known(FreeLine):
