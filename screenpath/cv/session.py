@@ -23,7 +23,7 @@ from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import SCHEMA_VERSION, csv_text, readable_json
 from screenpath.engine.hints import wider
 from screenpath.engine.interrupts import Stopped
-from screenpath.engine.options import INPUTS, default_folder, stretch
+from screenpath.engine.options import INPUTS, stretch
 from screenpath.engine.path import Path
 from screenpath.engine.session import Session
 from screenpath.errors import UsageError
@@ -163,9 +163,6 @@ class CvSession(Session):
             self.gammas = tune.nearest_first(tune.values_of(self.options["gammas"], d, X), tune.scale_of(X, d))
         if self.options["until_turn"]:
             choice.check_spacing(self.grid, self.path.screening, self.options["rule"], self.spec.default_rule)
-
-    def default_folder(self):
-        return default_folder(self.spec, self.options, "cv-")
 
     def identity(self) -> dict:
         o = self.options

@@ -81,14 +81,14 @@ def _check_certificate(options: dict) -> None:
         raise UsageError("`certificate` is of one path, `one_vs_rest` computes several", hint)
 
 
-def default_folder(spec: Spec, options: dict, before: str = "") -> Path:
-    """Return ``runs/NAME-STEM``, or ``runs/NAME-l1-STEM`` with a penalty that is not the model's usual one.
+def default_folder(spec: Spec, options: dict, folds: bool) -> Path:
+    """Return ``runs/NAME-STEM``, ``runs/cv-NAME-STEM`` with ``folds``; ``NAME-l1`` with a penalty that is not usual.
 
     The stem is the file's name without endings of compression and format.
     """
     data, usual = options["data"], next((one.default for one in spec.options if one.name == "penalty"), None)
     penalty = options.get("penalty", usual)
-    name = before + spec.name + ("" if penalty == usual else f"-{penalty}")
+    name = "cv-" * folds + spec.name + ("" if penalty == usual else f"-{penalty}")
     path = Path("stdin" if data == "-" else data if isinstance(data, str) else "arrays")
     if path.suffix in (".gz", ".bz2", ".xz"):
         path = path.with_suffix("")

@@ -221,10 +221,8 @@ class Session:
         return not getattr(self.grid, "at_once", False)
 
     def folder(self) -> pathlib.Path:
-        return pathlib.Path(self.options["out"]) if self.options["out"] else self.default_folder()
-
-    def default_folder(self) -> pathlib.Path:
-        return default_folder(self.spec, self.options)
+        o = self.options
+        return pathlib.Path(o["out"]) if o["out"] else default_folder(self.spec, o, self.cross_validated)
 
     def identity(self) -> dict:
         """Return all that decides the numbers: a resumed run must have the same."""
