@@ -176,10 +176,6 @@ class L1SVM(PathModel, Resumable):
         signs = self.allowed[features]
         return np.where(signs == 0, np.abs(products), np.where(signs < 0, -products, products))
 
-    def column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stored values of a signed column, and the samples they belong to."""
-        return self.rows.column(j)
-
     def _tops(self) -> tuple[float, float]:
         """Return ``settled_from`` and ``lam_max``; products whose rounding could matter are recomputed."""
         weighted, found = self.rounding.inexact > 0.0, {}
@@ -187,7 +183,7 @@ class L1SVM(PathModel, Resumable):
         def form(j: int) -> tuple[float, float]:
             # s f_j.(|z| - z null_bias) is a sum of the values times |z| and the other class's weight, without weights
             # whole numbers; the mean of a column drops out.
-            values, places = self.column(j)
+            values, places = self.rows.column(j)
             parts = self.ones[places] * np.where(self.signs[places] > 0.0, 2.0 * self.negative, 2.0 * self.positive)
             total, error = accurate.inner(values, parts)
             mass = accurate.dot(np.abs(values), parts)

@@ -219,7 +219,7 @@ def l1_slacks(model, c, support) -> tuple[np.ndarray, np.ndarray]:
     """Return the slack of every sample, rounded once, and bounds on its errors."""
     columns = np.zeros((support.size, model.samples))
     for k, j in enumerate(support):
-        values, places = model.column(j)
+        values, places = model.rows.column(j)
         columns[k, places] = values
     model.rows.touched += support.size
     rows, weights = np.column_stack([columns.T, model.signs]), -np.append(c.w[support], c.bias)
@@ -248,7 +248,7 @@ def _l1_products(model, lam: float, r, apart: float, support, best: float):
     matters = sizes + unsure > max(float(np.max(sizes - unsure, initial=0.0)), lam / best if best else inf)
     matters[support] = True
     for j in np.flatnonzero(matters):
-        values, places = model.column(j)
+        values, places = model.rows.column(j)
         products[j], error = accurate.inner(values, r[places])
         rounded = (3.0 * model.rounding.inexact + model.rounding.data) * (norm + apart)
         unsure[j] = error + model.norms[j] * (apart + rounded) * OUTWARD

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from screenpath.errors import UsageError
 from screenpath.kernels.walk.compiled_types import NOTHING
 from screenpath.screen.base import Composed, StaticRule
@@ -16,11 +14,8 @@ STATIC: dict[str, type[StaticRule]] = {"dvi": DVI, "bt1": DVI, "bt2": BT2, "it":
 AUTO, SAME = "auto", "dvi+gap"  # the default, and what it is wherever all rows are read
 
 
-@dataclass(frozen=True, slots=True)
 class Screening(Composed, BoxScreening):
     """What is screened when, of a box model."""
-
-    static: StaticRule | None
 
     @property
     def compiled(self) -> int:

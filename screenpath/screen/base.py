@@ -172,6 +172,6 @@ class PathScreening(Protocol):
 class Composed(PathScreening):
     """What is screened when."""
 
-    static: Any  # a rule or None: applied once before each solve, from the previous step
+    static: StaticRule | None  # applied once before each solve, from the previous step
     dynamic: bool  # dynamic, name: see :class:`PathScreening`
     name: str

@@ -8,7 +8,6 @@ with all columns come from the certificate, so a rule costs O(n + m).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from screenpath.errors import UsageError
 from screenpath.kernels.rows.newton_system import inner
@@ -77,11 +76,8 @@ def contradicted(model, accurate, lam: float, decided) -> int:
     return int(((decided != 0) & (lam * abs(accurate.w) > accurate.gap)).sum())
 
 
-@dataclass(frozen=True, slots=True)
 class FeatureScreening(Composed):
     """What is screened when, of the L1 model."""
-
-    static: StaticRule | None
 
     def before(self, model, reference, parameter):
         """Screen from the previous step, before the solve; from ``lambda_max`` up the closed form decides all."""

@@ -87,11 +87,7 @@ class Descent:
 
     def restart(self) -> None:
         """Replace the problem's start by the point of the box nearest to zero."""
-        self.place(self.alive, np.clip(0.0, self.reduced.lo, self.reduced.hi))
-
-    def place(self, rows: np.ndarray, values: np.ndarray) -> None:
-        """Change the dual variables of some rows to new values."""
-        descent.place(self.task, self.point, rows, values)
+        descent.place(self.task, self.point, self.alive, np.clip(0.0, self.reduced.lo, self.reduced.hi))
 
     def sweep(self, sweeps: int, shrinking: bool, budget: Budget) -> None:
         """Run ``sweeps`` sweeps over all alive rows, in kernel calls of bounded length."""

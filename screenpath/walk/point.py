@@ -105,7 +105,7 @@ class _Point:
         model, parameter, o = self.model, self.parameter, self.options
         if self.rounds == 0 and model.exact_until(self.reference, parameter):
             return None, self.reference.theta
-        budget = Budget(o.max_epochs - self.epochs, o.deadline, o.pulse, self.touched + self.clock.touched)
+        budget = Budget(o.max_epochs - self.epochs, o.deadline, o.pulse, self.touched + self.clock.rows.touched)
         reduced = model.reduce(parameter, self.screened, self.certificate)
         solution = self.solver.solve(
             reduced, tol=self.target, budget=budget, dynamic=self.screening.dynamic, rank=self.rank
@@ -184,11 +184,6 @@ class _Clock:
         now = clock()
         self.seconds[self._phase] += now - self._since
         self._phase, self._since = phase, now
-
-    @property
-    def touched(self) -> int:
-        """Return the rows touched since the clock was made."""
-        return self.rows.touched
 
     def stop(self) -> float:
         """Return the rows touched since the clock was made, and give the rows their old count back."""

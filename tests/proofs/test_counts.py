@@ -115,7 +115,7 @@ def test_seconds_and_rows_are_those_since_the_clock_was_made(monkeypatch):
         clock.enter(phase)
     assert clock.seconds == {"screen": 0.5 + 1.0, "solve": 2.0, "certify": 8.0}
     rows.touched += 30
-    assert clock.touched == clock.stop() == 30
+    assert clock.rows.touched == clock.stop() == 30
     assert rows.touched == 100
 
 
@@ -255,7 +255,8 @@ def test_rounding_is_bounded_anew_where_it_hides_something():
 
 def test_a_point_under_way_aims_lower_for_its_answer_and_counts_what_it_touched():
     at, budgets = object.__new__(point._Point), []
-    at.clock, at.options = SimpleNamespace(enter=lambda phase: None, touched=5.0), PathOptions(tol=1e-3, max_epochs=30)
+    at.clock = SimpleNamespace(enter=lambda phase: None, rows=SimpleNamespace(touched=5.0))
+    at.options = PathOptions(tol=1e-3, max_epochs=30)
     at.model = at.certificate = at.reference = at.faces = at.decided = at.parameter = at.rank = None
     nothing = Screened(np.zeros(3, dtype=np.int8), 0, 0)
     at.screening = SimpleNamespace(corrected=lambda *given: nothing, dynamic=False)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from screenpath.catalogue.losses import SVM
+from screenpath.kernels.solve import descent
 from screenpath.kernels.solve.descent import KNOWN, STALE, TOLD
 from screenpath.rows.memory import MemoryRows
 from screenpath.solve.base import Budget
@@ -70,7 +71,8 @@ def test_margins_are_known_to_be_those_of_w_or_not(sparse):
         alive, r = run.alive, run.reduced
         if k > 10:  # off their ends, to which screening brings some of them back
             inside = 1e-6 * (r.hi - r.lo)[alive]
-            run.place(alive, np.clip(run.alpha[alive], r.lo[alive] + inside, r.hi[alive] - inside))
+            held = np.clip(run.alpha[alive], r.lo[alive] + inside, r.hi[alive] - inside)
+            descent.place(run.task, run.point, alive, held)
         before, w = run.screened, run.w.copy()
         if run.check(1e-9, dynamic):
             break
