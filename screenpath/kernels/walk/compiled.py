@@ -182,9 +182,9 @@ def box_walk(X, problem, free, lazy, points, settings, changes, room, team):
                 numbers[k, fields.EPOCHS + 2] = spent
             if me == 0 and theta.shape[0] == 1:
                 if len(lazy) > 0:
-                    unread.put_back(last, point, known_rows)
+                    unread.put_back(known_rows.near[:last], known_rows.held, point)
                 else:
-                    step._put_back(rows, changes.held, point)
+                    unread.put_back(rows, changes.held, point)
             return k - 1, True
         else:
             if len(lazy) > 0:

@@ -404,10 +404,3 @@ def _note(now, n, n_R, n_L, screened_R, screened_L, epochs, rounds, touched, scr
     now[fields.EPOCHS], now[fields.EPOCHS + 1], now[fields.EPOCHS + 2] = epochs, rounds, touched
     now[fields.RATIO], now[fields.RATIO + 1] = ratio, rate
     now[fields.SECONDS], now[fields.SECONDS + 1], now[fields.SECONDS + 2] = screen_s, solve_s, 0.0
-
-
-@kernel(leaf=True)
-def _put_back(listed, held, point):
-    """Undo the changes of a step that is refused."""
-    for r in range(listed.size):
-        point[listed[r]] = held[r]

@@ -106,7 +106,7 @@ def widened(X, problem, w, count, theta, lazy):
         enter(first, near, theta, lazy)
         read += more
     if near > count:
-        put_back(count, theta, lazy)
+        put_back(lazy.near[:count], lazy.held, theta)
         for j in range(w.size):
             w[j] = before[j]
     return near, read
@@ -134,10 +134,10 @@ def at_ends(size, room, lo, hi, theta):
 
 
 @kernel(inner=True, leaf=True)
-def put_back(count, theta, lazy):
+def put_back(listed, held, theta):
     """Undo the changes of a step that is refused."""
-    for q in range(count):
-        theta[lazy.near[q]] = lazy.held[q]
+    for q in range(listed.size):
+        theta[listed[q]] = held[q]
 
 
 @kernel(inner=True, leaf=True)
