@@ -239,9 +239,7 @@ def lambda_grid(model, grid, log: bool = False, lambda_min_ratio: float = 0.05) 
         return model.lam_max / np.arange(1, int(grid) + 1)
     if not 0.0 < lambda_min_ratio < 1.0:
         raise UsageError(f"`lambda_min_ratio` must lie between 0 and 1, not {lambda_min_ratio}")
-    if int(grid) == 1:
-        return np.array([model.lam_max])
-    return log_grid(lambda_min_ratio * model.lam_max, model.lam_max, int(grid))[::-1].copy()
+    return _downward(int(grid), model.lam_max, lambda_min_ratio, "`grid`")
 
 
 def further_c(options: dict, grid: np.ndarray, count: int) -> np.ndarray:
