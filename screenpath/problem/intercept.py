@@ -21,6 +21,10 @@ from screenpath.kernels.problem import intercept as kernels
 from screenpath.numbers.rounding import UNIT
 
 NONE = np.empty(0, dtype=np.int64)
+ONE_CLASS = (
+    "a free intercept needs two classes: of one alone, or with weight 0 for the other, none is best",
+    "use `intercept=none`, or give both classes samples of positive weight",
+)
 
 
 def inside(theta: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
@@ -47,10 +51,7 @@ class Signless:
         kinks, low, high = signs * c, np.where(negative, -hi, lo), np.where(negative, -lo, hi)
         level, least = float(high.sum()), float(low.sum())
         if not least < 0.0 < level:
-            raise UsageError(
-                "a free intercept needs two classes: of one alone, or with weight 0 for the other, none is best",
-                "use `intercept=none`, or give both classes samples of positive weight",
-            )
+            raise UsageError(*ONE_CLASS)
         slack = 4.0 * c.size * UNIT * (level - least)
         return cls(signs, kinks, low, high, high - low, level, slack)
 

@@ -32,7 +32,7 @@ from screenpath.kernels.problem import sparse as sums
 from screenpath.kernels.problem import sparse_intercept as kernels
 from screenpath.kernels.problem.intercept import best_of
 from screenpath.numbers.rounding import UNIT
-from screenpath.problem.intercept import Signless, balanced_to
+from screenpath.problem.intercept import ONE_CLASS, Signless, balanced_to
 from screenpath.problem.sparse import SparseModel
 from screenpath.problem.sparse_types import HINGE, Level, SparseCertificate
 
@@ -70,10 +70,7 @@ class FreeSparseModel(SparseModel):
         """Set the dual point of ``w = 0`` from the weights of the classes."""
         up, down = fsum(self.given[labels > 0]), fsum(self.given[labels < 0])
         if not min(up, down) > 0.0:
-            raise UsageError(
-                "a free intercept needs two classes: of one alone, or with weight 0 for the other, none is best",
-                "use `intercept=none`, or give both classes samples of positive weight",
-            )
+            raise UsageError(*ONE_CLASS)
         if self.sharp:
             self.signless = self._signless()
         self.ratio, share = min(up, down) / max(up, down), up / (up + down)
