@@ -14,7 +14,7 @@ from screenpath.catalogue.option import RENAMED, part_numbers
 from screenpath.catalogue.options import C_GRID, CERTIFY, EPSILONS, FOLDS, KERNEL, LOO, TUNING, UNTIL_TURN
 from screenpath.catalogue.spec import Spec
 from screenpath.catalogue.specs import SPECS
-from screenpath.data.safe.plugins import OPTIONS, find_plugins, refuse_unaudited
+from screenpath.data.safe.plugins import find_plugins, refuse_unaudited
 from screenpath.data.words.numerals import is_number
 from screenpath.data.words.tables import need_parquet
 from screenpath.errors import UsageError
@@ -37,10 +37,8 @@ WHOLE = {
 
 def check_options(options: dict) -> None:
     """Refuse options that contradict each other; fill in, in place, defaults that depend on others."""
-    named = [options[name] for name in OPTIONS]
-    if not all(isinstance(one, str) and ".py" not in one.lower() for one in named):
-        find_plugins(options)
-        refuse_unaudited((options["rule"],), options.get("audit", False))
+    find_plugins(options)
+    refuse_unaudited((options["rule"],), options.get("audit", False))
     if options["out"] == "-":
         for name in ("resume", "force", "keep_rows", "certificate"):
             if options.get(name):

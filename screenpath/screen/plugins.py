@@ -20,7 +20,7 @@ def plugged_rule(value, composed=None, pathwise=None, chunk: int | None = None):
     ``composed(static, dynamic, name)`` and, for a rule with a far end, ``pathwise`` make the model's screening of a
     static rule; they are None where the model has no regions, or no far end. A chunk is refused.
     """
-    plugin = None if isinstance(value, str) and ".py" not in value.lower() else plugin_of(value)
+    plugin = plugin_of(value)
     if plugin is None:
         return None
     if chunk is not None:

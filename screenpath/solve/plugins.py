@@ -23,7 +23,7 @@ def takes_plugins(make: F) -> F:
 
     @wraps(make)
     def made(name, *arguments, **keywords):
-        plugin = None if isinstance(name, str) and ".py" not in name.lower() else plugin_of(name)
+        plugin = plugin_of(name)
         if plugin is None:
             return make(name, *arguments, **keywords)
         given = signature.bind(name, *arguments, **keywords)
