@@ -189,6 +189,16 @@ class ForeignProblem:
             raise DataError(what, "check `c`, weights and data")
         return inside, b
 
+    def far_from_constant(self, given: Foreign, b: float) -> float:
+        """Return how far the intercept of a kernel model is from that of the constant in its kernel."""
+        assert given.duals is not None
+        coefficients, constant = given.duals[1], self.data.rows.blocks.function.constant
+        far = abs(b - constant * given.row(self.data.labels)[2] * fsum(coefficients))
+        if far > gamma(coefficients.size + 16) * constant * float(np.abs(coefficients).sum()):
+            kind = "`intercept=free`" if constant else "`intercept=free`, or `bias=B`"
+            raise UsageError(f"{given.name} has another intercept than this problem", f"tell its kind: {kind}")
+        return 2.0 * far + 8.0 * UNIT * abs(b)
+
     def places(self, name: str, vectors, wanted: np.ndarray) -> np.ndarray:
         """Return which rows of the data support vectors are; ``wanted`` are the signs of their labels."""
         own, p = sp.csr_array(self.data.rows.blocks.rows), self.data.preparation
@@ -201,7 +211,9 @@ class ForeignProblem:
         """Return certificates of their primal point, one for each dual point tried; how far its forms are moved."""
         if given.duals is not None:
             theta, b = self.duals(given)
-            return [self.model.certify(self.first, None, theta, intercept=b)], 0.0
+            if self.free:
+                return [self.model.certify(self.first, None, theta, intercept=b)], 0.0
+            return [self.model.certify(self.first, None, theta)], self.far_from_constant(given, b)
         w, b, moved = self.point(given)
         more = {"intercept": b} if self.free else {}
         near = None if self.sparse else self.model.corner(self.model.margins(w))[0]

@@ -11,7 +11,7 @@ import pytest
 
 import screenpath
 from screenpath.inputs.foreign import of_estimator, read_foreign
-from tests.cli.conftest import clouds, libsvm_text
+from tests.cli.conftest import clouds, libsvm_text, read_csv
 from tests.width import wide
 
 X, Y = clouds(60, 3, 1)
@@ -189,6 +189,20 @@ def test_what_is_exported_for_libsvm_is_certified(call, data):
     assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
     found = json.loads(call("certify", "svm", data, "--weights", "m.model", "--c", 2, "--format", "json").out)
     assert found["rel_gap"] <= 1e-6
+
+
+@pytest.mark.parametrize(("kind", "other"), [(("--bias", 3), ("--bias", 2)), (("--intercept", "none"), ())])
+def test_a_kernel_model_with_another_intercept_than_a_free_one(call, data, kind, other):
+    assert call("svm", data, "--kernel", "rbf", "--gamma", 0.5, "--c", 2, *kind, "-o", "run").code == 0
+    assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
+    words = ("certify", "svm", data, "--weights", "m.model", "--c", 2, "--format", "json")
+    found = json.loads(call(*words, *kind).out)
+    best = float(read_csv("run/steps.csv")[0]["dual"])
+    assert found["rel_gap"] <= 1e-6 and best - 1e-9 <= found["lowest"] <= found["value"] <= best * (1.0 + 2e-6)
+    assert call(*words, *kind, "-o", "proof").code == 0 and call("verify", "proof").code == 0
+    if other:
+        refused = call(*words, *other)
+        assert refused.code == 2 and "another intercept" in refused.err and "--intercept free" in refused.err
 
 
 @pytest.mark.parametrize("model", ["svr", "lad", "quantile"])
