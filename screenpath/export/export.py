@@ -77,7 +77,7 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
     function, rows = support.function, sp.csr_array(support.rows)
     rho = -(support.intercept + function.constant * support.coefficients.sum(axis=0))
     order, labels = np.arange(rows.shape[0]), list(run.classes or [])
-    coefficients, sizes = support.coefficients.reshape(order.size, -1), [order.size]
+    coefficients, sizes = np.atleast_2d(support.coefficients.T).T, [order.size]
     if run.voting:
         own, coefficients = _of_labels(coefficients, len(labels))
     elif run.labels:

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -322,6 +323,19 @@ def test_kernel_models_as_json_and_arrays_decide_as_predict(folder, name, kind, 
             row[np.array(one["columns"]) - 1] = one["values"]
     forms = kernel_forms(kernel, support, np.array(found["coefficients"]), intercept, Z)
     np.testing.assert_allclose(forms, path.decision_function(X, 0), rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_without_support_vectors_is_its_intercept(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("data").write_text("1.5 1:1\n2.5 1:2\n3 1:4\n")
+    assert call("svr", "data", "--kernel", "rbf", "--epsilon", 100, "--c", 1, "-o", "run").code == 0
+    assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
+    text = Path("m.model").read_text()
+    forms, _ = libsvm_forms(text, np.ones((1, 1)))
+    assert "total_sv 0\n" in text and text.endswith("SV\n") and -float(text.split("rho ")[1].split()[0]) == forms[0]
+    assert call("predict", "run", "data", "--step", 0).out.split()[1] == repr(float(forms[0]))
+    done = call("certify", "svr", "data", "--weights", "m.model", "--epsilon", 100, "--c", 1)
+    assert done.code == 0, done.err
 
 
 def test_kernel_runs_and_missing_packages_are_one_clear_error(call, folder, monkeypatch):
