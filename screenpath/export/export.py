@@ -72,7 +72,8 @@ def libsvm_text(run: Run, step: dict, training: str | tuple | None = None) -> st
         hint = f"{elsewhere}scale the data file and compute the path with `scale=none`"
         raise UsageError(f"LIBSVM does not scale new data, and this run has `scale={scaling}`", hint)
     if run.kernel not in LIBSVM_KERNELS:
-        raise UsageError(f"LIBSVM has no kernel {run.kernel}", "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
+        hint = REST if run.voting else "export `to=onnx`, `to=json`, `to=npz` or `to=sklearn`"
+        raise UsageError(f"LIBSVM has no kernel {run.kernel}", hint)
     support = support_of(run, step, training, dense=False)
     function, rows = support.function, sp.csr_array(support.rows)
     rho = -(support.intercept + function.constant * support.coefficients.sum(axis=0))
@@ -216,6 +217,7 @@ SUFFIXES = {".onnx": "onnx", ".skops": "sklearn", ".json": "json", ".npz": "npz"
 LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
 KERNEL = ("onnx", "sklearn", "libsvm", "json", "npz")  # formats that hold kernel models
 VOTES, ARRAYS = ("libsvm",), ("json", "npz")  # those that hold models of pairs behind a kernel; of any models
+REST = "compute the path with `one_vs_rest`, and export `to=json`"  # where no file holds the votes
 MOST = 10**8  # most features in a format with an entry for each: a gigabyte
 
 
@@ -241,9 +243,6 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
     if run.kernel == "precomputed":
         what = f"{run.path} has a precomputed kernel: no row of it is known to a model file"
         raise UsageError(what, "weigh kernel values with coefficients.csv")
-    if run.kernel and kind not in KERNEL:
-        what = f"{run.path} is a kernel run: it has no weights of features"
-        raise UsageError(what, "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     if run.blocks and (run.kernel or run.voting):
         allowed = VOTES if run.kernel and run.voting else ARRAYS
         what = f"`to={kind}` has no votes of pairs of labels, by which {run.path} decides"
@@ -252,7 +251,11 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
         if kind not in allowed and allowed is VOTES and scaling != "none":
             raise UsageError(what, "scale the data file, compute the path with `scale=none`, and export `to=libsvm`")
         if kind not in allowed:
-            raise UsageError(what, f"export `to={allowed[0]}`")
+            known = allowed is ARRAYS or run.kernel in LIBSVM_KERNELS
+            raise UsageError(what, f"export `to={allowed[0]}`" if known else REST)
+    if run.kernel and kind not in KERNEL:
+        what = f"{run.path} is a kernel run: it has no weights of features"
+        raise UsageError(what, "export `to=libsvm`, `to=onnx`, `to=json`, `to=npz` or `to=sklearn`")
     scaled = scaling in ("standard", "maxabs")  # for a kernel, only scales are listed
     lists_all = kind == "liblinear" or (kind == "sklearn" and (scaled or not run.kernel))
     if run.n_features > MOST and lists_all:

@@ -94,6 +94,18 @@ def test_a_scaled_run_is_not_sent_from_format_to_format(call, three):
         assert found.code == 2 and "--scale none" in found.err and "to onnx or" not in found.err
 
 
+def test_a_kernel_that_no_format_holds_with_votes(call, three):
+    laplacian = ("--c", 1, "--kernel", "laplacian", "-q", "-o")
+    assert call("svm", three, "--one-vs-one", *laplacian, "run").code == 0
+    for kind in ("onnx", "json", "libsvm", "liblinear"):
+        found = call("export", "run", "--to", kind, "-o", "model")
+        assert found.code == 2 and "--one-vs-rest, and export --to json" in found.err
+    assert call("svm", three, "--one-vs-rest", *laplacian, "rest").code == 0
+    found = call("export", "rest", "--to", "liblinear", "-o", "model")
+    assert found.code == 2 and "export --to json" in found.err and "libsvm" not in found.err
+    assert call("export", "rest", "--to", "json", "-o", "model").code == 0
+
+
 def test_two_labels_are_the_binary_path(call, three, tmp_path):
     lines = (tmp_path / three).read_text().splitlines()
     (tmp_path / "two").write_text("\n".join(line for line in lines if not line.startswith("5")) + "\n")
