@@ -38,9 +38,10 @@ def takes_chunks(text: str) -> bool:
     return any(STATIC[part].needs_far_end for part in parts if part in STATIC)
 
 
-def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
+def parse_rule(text: str, chunk: int | None = None, form: str = "C", guessed=tuple(GUESSED)):
     """Turn ``auto``, ``none``, ``gap``, ``heuristic``, ``sieve``, ``RULE``, ``RULE+gap`` or a plug-in
-    (``data.safe.plugins``) into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`.
+    (``data.safe.plugins``) into a screening; ``chunk`` and ``form`` are those of :class:`screen.pathwise.Pathwise`,
+    ``guessed`` the guesses that the model has.
 
     An unknown rule, and a chunk with a rule that has no far end, is a UsageError that names those that work.
     """
@@ -53,10 +54,10 @@ def parse_rule(text: str, chunk: int | None = None, form: str = "C"):
             dynamic = True
         elif part in STATIC and static is None:
             static = STATIC[part]()
-        elif part not in ("none", *GUESSED) or len(parts) > 1:
+        elif part not in ("none", *guessed) or len(parts) > 1:
             raise UsageError(
-                f"unknown rule '{text}'",
-                f"use auto, none, gap, {', '.join((*GUESSED, *STATIC))}; the last {len(STATIC)} also with +gap: {SAME}",
+                f"{'unknown rule' if guessed or part not in GUESSED else 'a kernel model has no rule'} '{text}'",
+                f"use auto, none, gap, {', '.join((*guessed, *STATIC))}; the last {len(STATIC)} also with +gap: {SAME}",
             )
     if static is not None and static.needs_far_end:
         return Pathwise(static, dynamic, text, chunk, form)
@@ -73,9 +74,4 @@ def parse_kernel_rule(text: str):
     """
     if text == AUTO:
         return Screening(None, False, AUTO)
-    if isinstance(text, str) and text.strip().lower() in GUESSED:
-        raise UsageError(
-            f"a kernel model has no rule '{text}'",
-            f"use auto, none, gap, {', '.join(STATIC)}; or one of these with +gap, such as it+gap",
-        )
-    return parse_rule(text)
+    return parse_rule(text, guessed=())

@@ -47,6 +47,15 @@ def test_options_are_checked(options, words):
         kernel_svm_path(X, y, **options)
 
 
+def test_rules_that_an_error_names_are_those_of_a_kernel():
+    X, y = two_classes(20, 2)
+    for wrong in ("vi", "sieve", "heuristic+gap"):
+        with pytest.raises(UsageError) as refused:
+            kernel_svm_path(X, y, rule=wrong)
+        names = refused.value.hint.removeprefix("use ").split(";")[0].split(", ")
+        assert len(names) == 9 and all(kernel_svm_path(X, y, rule=name, grid=[0.1]).certified for name in names)
+
+
 def test_data_is_checked():
     X, y = two_classes(20, 2)
     with pytest.raises(DataError):
