@@ -47,7 +47,7 @@ class CvSession(Session):
     folds_certified: bool | None = None  # not known yet
     alone: Any = None  # in a subclass, see ``Task``
     first: tuple[Any, Iterator] | None = None  # grid and steps of the path on all data, begun before the folds
-    under_way: tuple = ()  # grid, tolerance and folder of the latest folds
+    under_way: tuple = ()  # grid, tolerance, folder and task of the latest folds
     # with ``gammas``: what is known about each of them, and the best; its entry in cv.json
     tried: tuple[list[tune.Tried], tune.Tried] | None = None
     tuned: dict | None = None
@@ -334,7 +334,7 @@ class CvSession(Session):
         """Return the paths of all folds over a grid, or of some ``splits``; the console counts them."""
         busy = self.console.busy(f"cv {self.spec.name}", unit=self.counted, total=len(self.splits))
         with busy if splits is None else contextlib.nullcontext():
-            found, self.under_way = [], (grid, tol, folder)
+            found, self.under_way = [], (grid, tol, folder, self.task)
             for fold in fold_paths(
                 self.samples, self.task, self.splits if splits is None else splits, grid, tol, self.processes, folder,
                 self.spread, begun,
@@ -371,8 +371,8 @@ class CvSession(Session):
         self.certified.update([fold.held_out for fold in self.folds], again=points)
         return all(len(fold.rows) == len(points) for fold in more)
 
-    def finished(self, points, tol: float, folder) -> int:
-        return len(finished_paths(self.samples, self.task, self.splits, points, tol, folder))
+    def finished(self, points, tol: float, folder, task=None) -> int:
+        return len(finished_paths(self.samples, task or self.task, self.splits, points, tol, folder))
 
     def cut(self) -> None:
         """Keep the values of C that every fold has reached before the deadline."""

@@ -1,6 +1,7 @@
 """cv with several values of gamma: the pair that is best, what is dropped and why, and the run that remains."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from screenpath.cv import run as folds
 from screenpath.cv import tune
 from screenpath.cv.saved import FoldPath
+from screenpath.cv.session import CvSession
 from tests.cli.conftest import clouds, libsvm_text, read_csv, without_times
 from tests.cli.test_cv import GRID, record
 from tests.schemas import faults
@@ -199,3 +201,15 @@ def test_pictures_of_gammas(call, data, tmp_path):
     assert "gammas of run" in drawn and len(drawn.splitlines()) == 6
     (tmp_path / "run/gammas.csv").write_text("gamma\n1\n")
     assert call("plot", "run", "--terminal").code == 1
+
+
+def test_a_signal_once_gamma_is_chosen_keeps_the_folds(call, data, tmp_path, monkeypatch):
+    """The folds under way were those of another gamma than the chosen one: they are not taken for folds of this."""
+    words = ("cv", "svm", data, *GRID, "--kernel", "rbf", "--folds", 3, "--gammas", "0.05,0.1", "--quiet", "-o")
+    assert call(*words, "whole").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(CvSession, "take_tuned", lambda *_: signal.raise_signal(signal.SIGINT))
+        done = call(*words, "run")
+    assert done.code == 130 and "folds are kept" in done.err and "error" not in done.err
+    assert call(*words, "run", "--resume").code == 0
+    assert (tmp_path / "run/gammas.csv").read_bytes() == (tmp_path / "whole/gammas.csv").read_bytes()
