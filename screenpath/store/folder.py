@@ -213,12 +213,16 @@ class RunFolder:
     def clear(self) -> None:
         """Set an earlier run aside, whole, until this one is complete; an unfinished one goes where one is aside."""
         remove_temporaries(self.path, RESERVED.__contains__)
-        if self.kept is None:
-            _remove(self._aside())  # a kill left them
-            _move(files_of(self.path), self.path, self._earlier)
-        self.replaces = self.kept is not None
-        _remove(reversed(files_of(self.path)))
-        _remove_folders(self.path)
+        try:
+            if self.kept is None:
+                _remove(self._aside())  # a kill left them
+                _move(files_of(self.path), self.path, self._earlier)
+            self.replaces = self.kept is not None
+            _remove(reversed(files_of(self.path)))
+            _remove_folders(self.path)
+        except BaseException:  # a signal: what is half aside is no run that commands could read
+            self._put_back()
+            raise
 
     @property
     def kept(self) -> Path | None:

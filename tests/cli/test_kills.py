@@ -163,14 +163,14 @@ def test_killed_while_replacing(zygote, where):
 class Renames:
     """Stands for a function of ``os`` that changes names; the process ends in place of one of their calls."""
 
-    left = 0
+    left, end = 0, staticmethod(lambda: os._exit(KILLED))
 
     def __init__(self, function):
         self.function = function
 
     def __call__(self, *arguments, **more):
         if not Renames.left:
-            os._exit(KILLED)
+            Renames.end()
         Renames.left -= 1
         return self.function(*arguments, **more)
 
@@ -213,6 +213,27 @@ def test_force_loses_nothing_at_whatever_moment_it_is_killed(call, data, tmp_pat
             assert call(*model, data, *AFTER, "-o", folder, "--force").code == 0
         assert content(folder) == new
     assert code == 0 and {(0, False), (1, True)} <= states
+
+
+def test_force_stopped_by_a_signal_leaves_a_run_that_commands_read(call, data, tmp_path):
+    """A signal at each renaming and removal in turn, before there is a step: the old run has its place again."""
+    assert call("svm", data, *BEFORE, "-o", "old").code == 0
+    old = content(tmp_path / "old")
+    for at in range(100):
+        folder = Path(f"r{at}")
+        shutil.copytree("old", folder)
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            Renames.left, Renames.end = at, lambda: (setattr(Renames, "left", 1000), signal.raise_signal(signal.SIGINT))
+            for name in ("replace", "unlink", "mkdir", "rmdir"):
+                setattr(os, name, Renames(getattr(os, name)))
+            os._exit(run_here(["svm", str(data), *AFTER, "-o", str(folder), "--force"]))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == 0:
+            break
+        assert code == 130 and content(folder) == old
+    assert code == 0 and at > 5
 
 
 def test_number_of_kills():
