@@ -64,12 +64,12 @@ COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in sect
 ALIASES = {"compare": "compare-rules"}  # names of earlier versions, not listed
 
 # Hints for errors of the operating system without a message of their own.
-FREE_SPACE = "free some space and run it again; with --resume, where it writes a run folder"
+FREE_SPACE = "free some space and run it again, with --resume where the command has it"
 CHECK_NAME = "check the name, and that the folders above it are there"
 CHECK_RIGHTS = "choose another place, or ask for the right to read or write there"
 SYSTEM_HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), FREE_SPACE),
-    errno.EFBIG: "allow larger files (ulimit -f) and run it again; with --resume, where it writes a run folder",
+    errno.EFBIG: "allow larger files (ulimit -f) and run it again, with --resume where the command has it",
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP), CHECK_NAME),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), CHECK_RIGHTS),
 }

@@ -55,7 +55,7 @@ def test_a_merge_or_a_saved_path_that_fails_leaves_the_earlier_run_in_its_place(
     assert call("svm", data, "--grid", "3", "--quiet", "-o", run).code == 0
     before = {file.name: file.read_bytes() for file in run.iterdir()}
     disk.fill(8 * PAGE)
-    clear_error(call("merge", "p1", "p2", "-o", run, "--force"), str(run))
+    clear_error(call("merge", "p1", "p2", "-o", run, "--force"), str(run), "--resume where the command has it")
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
     path = screenpath.svm_path(*clouds(), grid=400)
     with pytest.raises(OSError, match="No space left"):
