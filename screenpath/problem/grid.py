@@ -154,6 +154,7 @@ class EpsilonGrid:
     def extend(self, rank: int, certificate: Certificate) -> None:
         """Add the value after ``rank``, if any; a UsageError if the certificate's gap is too large for a stride."""
         if self.high <= certificate.C:
+            self._known[rank], self._size = certificate.C, rank + 1  # which a resumed path does not know
             return
         x = epsilon_stride(certificate, self.epsilon)
         if not x > 1.0:

@@ -1,5 +1,6 @@
 """Stopping and resuming: by signals, kills, the time limit and full disks."""
 
+import errno
 import json
 import os
 import resource
@@ -180,6 +181,24 @@ def test_resume_names_what_differs(call, data, stop_at, monkeypatch, more, name)
     monkeypatch.chdir(data.parent)
     result = call("svm", data, *GRID, *more, "-o", "r", "--resume")
     assert result.code == 1 and f"{name} was" in result.err and "--force" in result.err
+
+
+def test_an_eps_path_that_failed_behind_its_last_step(call, data, monkeypatch):
+    """Its last value is known from the checkpoint alone."""
+    words = ("svm", data, "--eps-path", 0.1, "--bias", 1, "--quiet", "-o")
+    assert call(*words, "whole").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("screenpath.store.folder.EVERY", 0.0)  # a checkpoint behind every step
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        patch.setattr(RunFolder, "finish", full)
+        assert call(*words, "cut").code == 1
+    assert call(*words, "cut", "--resume").code == 0
+    same_run("whole", "cut")
+    whole, cut = (json.loads(Path(name, "run.json").read_text()) for name in ("whole", "cut"))
+    assert cut["guarantee"] == whole["guarantee"] and cut["totals"]["n_steps"] == whole["totals"]["n_steps"]
 
 
 def test_a_path_that_covers_the_plane_is_left_as_it_is(call, data, stop_at, monkeypatch, tmp_path):
