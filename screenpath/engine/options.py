@@ -39,6 +39,9 @@ def check_options(options: dict) -> None:
     """Refuse options that contradict each other; fill in, in place, defaults that depend on others."""
     find_plugins(options)
     refuse_unaudited((options["rule"],), options.get("audit", False))
+    if callable(options.get("kernel")):
+        what = "a function that is a kernel cannot be written to a run folder"
+        raise UsageError(what, "use a function of paths or an estimator, such as kernel_svm_path or SVMClassifierCV")
     if options["out"] == "-":
         for name in ("resume", "force", "keep_rows", "certificate"):
             if options.get(name):

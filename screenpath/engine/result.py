@@ -427,11 +427,6 @@ class KernelPathResult(Result[int]):
     def _of_samples(self) -> bool:
         return True
 
-    def save(self, folder: FileLike, *, force: bool = False) -> None:
-        if self.rows.function.call is not None:
-            raise UsageError("a function that is a kernel cannot be written to a run folder", "keep the path itself")
-        super().save(folder, force=force)
-
     def _solution(self, step) -> tuple:
         n = self.rows.n
         if step.coefficients is None:

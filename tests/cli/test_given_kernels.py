@@ -105,6 +105,13 @@ def test_a_function_is_the_kernel_that_it_returns():
         screenpath.kernel_svm_path(X, Y, kernel="precomputed", grid=[1.0])
 
 
+def test_runs_refuse_a_function_in_one_sentence():
+    for run in (screenpath.run, screenpath.cross_validate):
+        with pytest.raises(UsageError, match="cannot be written"):
+            run("svm", (X, Y), kernel=kernel, quiet=True, out="run")
+    assert not Path("run").exists()
+
+
 def test_a_matrix_is_proven_positive_definite():
     """What a factor proves is true, at eigenvalues of 0 and just below."""
     Q = np.linalg.qr(RNG.normal(size=(40, 40)))[0]
