@@ -49,7 +49,9 @@ class GivenBlocks(KernelBlocks):
 
     def _called(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         assert self.function.call is not None
-        return self._shaped(np.asarray(self.function.call(rows, others), dtype=np.float64), len(rows), len(others))
+        found = self.function.call(rows, others)
+        found = sp.csr_array(found).toarray() if sp.issparse(found) else found
+        return self._shaped(np.asarray(found, dtype=np.float64), len(rows), len(others))
 
     @staticmethod
     def _shaped(found: np.ndarray, rows: int, others: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
@@ -110,6 +111,12 @@ def test_runs_refuse_a_function_in_one_sentence():
         with pytest.raises(UsageError, match="cannot be written"):
             run("svm", (X, Y), kernel=kernel, quiet=True, out="run")
     assert not Path("run").exists()
+
+
+def test_a_function_may_return_a_sparse_kernel():
+    kernels = kernel, lambda A, B: csr_array(kernel(A, B))
+    dense, sparse = (screenpath.kernel_svm_path(X, Y, kernel=one, grid=[1.0]) for one in kernels)
+    assert np.array_equal(dense.decision_function(NEW), sparse.decision_function(NEW))
 
 
 def test_a_matrix_is_proven_positive_definite():
