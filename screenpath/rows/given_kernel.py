@@ -19,7 +19,8 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.rows.kernel_functions import KernelBlocks, KernelFunction
 
 MOST = 8192  # rows: a factor of the matrix of all pairs is formed, of half its size
-APART = 1e-9  # part of the largest value by which values on both sides of the diagonal may differ
+# Part of the largest value by which values on both sides of the diagonal may differ; of values that float32 has rounded
+APART, APART32 = 1e-9, 1e-5
 # Largest number that is added to the diagonal, over the largest value there; of values that float32 has rounded
 RIDGE, RIDGE32 = 1e-6, 1e-4
 HEIGHT = 256  # rows looked at, at a time
@@ -114,7 +115,7 @@ def is_skew(K: np.ndarray) -> bool:
         largest = max(largest, float(np.abs(below).max()))
         below = below[:, : start + len(below)]
         apart = max(apart, float(np.abs(below - K[: below.shape[1], start : start + HEIGHT].T).max()))
-    if apart > APART * largest:
+    if apart > (APART if K.dtype == np.float64 else APART32) * largest:
         raise DataError(f"the kernel of the training rows is not symmetric: values differ by {apart:.3g}", "check it")
     return apart > 0.0
 

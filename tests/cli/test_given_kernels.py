@@ -119,6 +119,18 @@ def test_a_function_may_return_a_sparse_kernel():
     assert np.array_equal(dense.decision_function(NEW), sparse.decision_function(NEW))
 
 
+def test_rounding_in_float32_is_no_asymmetry():
+    """Products of the same rows in another order, in float32; what is below the diagonal counts."""
+    K = (kernel(X, X) * np.where(np.tri(60, dtype=bool), 1.0, 1.0 + 2e-7)).astype(np.float32)
+    assert not np.array_equal(K, K.T)
+    blocks = GivenBlocks(K, KernelFunction("precomputed"))
+    whole = blocks.block(slice(None))
+    assert np.array_equal(whole, whole.T) and np.array_equal(whole[5, :5], K[5, :5].astype(float))
+    assert screenpath.kernel_svm_path(K, Y, kernel="precomputed", grid=[1.0]).certified
+    with pytest.raises(DataError, match="not symmetric"):
+        GivenBlocks(K.astype(float), KernelFunction("precomputed"))
+
+
 def test_a_matrix_is_proven_positive_definite():
     """What a factor proves is true, at eigenvalues of 0 and just below."""
     Q = np.linalg.qr(RNG.normal(size=(40, 40)))[0]
