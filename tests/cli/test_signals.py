@@ -1,6 +1,7 @@
 """Signals: wherever they arrive the command stops, says so once, and leaves nothing half done."""
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from screenpath.cli.signals import Signals, Stopped
 from screenpath.cv import saved
+from screenpath.data.words import tables
 from screenpath.store import archive, folder
 from tests.cli.conftest import ROOT, unmeasured
 from tests.conftest import HANGS
@@ -91,6 +93,26 @@ def test_what_fails_before_a_signal_or_while_it_is_held_is_told():
             signal.raise_signal(signal.SIGTERM)
         signals.hold()
         raise ValueError("completing")
+
+
+def test_a_signal_while_a_table_becomes_parquet_is_held(monkeypatch):
+    """pyarrow takes signals of its own in the main thread, and cancels what it reads."""
+    pytest.importorskip("pyarrow", reason="needs pyarrow (extra: parquet)")
+
+    class Signalling(io.BytesIO):
+        left = [signal.SIGINT]
+
+        def read(self, *size):
+            if self.left:  # once: a second one ends the process
+                os.kill(os.getpid(), self.left.pop())
+            return super().read(*size)
+
+    text = "step,C\n" + 300_000 * "0,0.1\n"  # more than a block
+    written = tables.parquet_of(text)
+    monkeypatch.setattr(tables.io, "BytesIO", Signalling)
+    with pytest.raises(Stopped), Signals() as signals, signals.held():
+        found = tables.parquet_of(text)
+    assert found == written
 
 
 @pytest.mark.parametrize("model", [("svm",), ("cv", "svm")])

@@ -130,6 +130,8 @@ def need_parquet() -> None:
 
 def parquet_of(text: str, texts: Sequence[str] = ()) -> bytes:
     """Return CSV text as Parquet: column types are inferred but for columns of ``texts``; empty fields are null."""
+    from concurrent.futures import ThreadPoolExecutor
+
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -137,7 +139,8 @@ def parquet_of(text: str, texts: Sequence[str] = ()) -> bytes:
         strings_can_be_null=True, null_values=[""], true_values=[], false_values=[],
         column_types=dict.fromkeys(texts, pyarrow.string()),
     )  # fmt: skip
-    table = pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=how)
+    with ThreadPoolExecutor(1) as pool:  # in the main thread pyarrow would take a signal, and cancel what is held
+        table = pool.submit(pyarrow.csv.read_csv, io.BytesIO(text.encode()), convert_options=how).result()
     out = io.BytesIO()
     pyarrow.parquet.write_table(table, out)
     return out.getvalue()
