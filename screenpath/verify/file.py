@@ -97,8 +97,8 @@ def frames(path, hashed: Hashed | None = None, times: int = 1):
     except FileNotFoundError:
         if Path(f"{path}.partial").exists():
             raise DataError(f"{path} is not finished", "continue the run with `resume`") from None
-        none = "merging needs it of all parts; one-vs-rest, and folds with a kernel or of pairs, have none"
-        hint = f"{_command(Path(path).parent)}, with `certificate`; {none}"
+        without = "one-vs-rest, given kernels, and folds with a kernel or of pairs, have none"
+        hint = f"{_command(Path(path).parent)}, with `certificate`; merging needs it of all parts; {without}"
         raise DataError(f"{path}: no such file", hint) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}", "check that it may be read") from None

@@ -163,6 +163,7 @@ def test_what_values_alone_do_not_tell_is_refused(call):
     done = call("svm", "tanh", *base[2:], "-o", "r")
     assert done.code == 1 and "smallest eigenvalue is about -" in done.err
     assert call(*base, "-o", "run").code == 0
+    assert "given kernels" in call("verify", "run").err
     done = call("export", "run", "--step", 1, "--to", "json", "-o", "m.json")
     assert done.code == 2 and "no row of it is known" in done.err
     assert "how large new rows are" in call("predict", "run", "new", "--step", 1, "--removals").err
