@@ -212,6 +212,8 @@ def test_a_matrix_of_numpy_is_mapped(call):
     np.save("few.npy", found)
     few = call("predict", "b", "few.npy", "--step", 2, "--decision")
     assert few.out == full.out and "no labels" in few.err
+    appended = call("predict", "b", "new.npy", "--step", 2, "--append")
+    assert appended.code == 2 and "columns of a table, new.npy is none\n  leave it out" in appended.err
     left = [call("loo", run, "--step", 2, "-o", f"{run}.csv").code for run in "abc"]
     assert left == [0, 0, 0] and Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
     folds = [call("cv", "svm", data, *words, "--folds", 3, "-o", f"cv{data}").code for data in ("values", "K.npy")]

@@ -21,7 +21,7 @@ from screenpath.data.files.dataset import Dataset, FileLike, Form
 from screenpath.data.files.libsvm import BLOCK, GIVEN, read_stream
 from screenpath.data.files.parquet_file import ParquetFile
 from screenpath.data.files.reader import read_table
-from screenpath.data.files.source import PARQUET, begins_with, is_stream, open_source, recoded
+from screenpath.data.files.source import NUMPY, PARQUET, begins_with, is_stream, open_source, recoded
 from screenpath.data.files.table import FILL_IN, MISSING, TableFile, check_columns, form_by_place, form_like, form_of
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.data.words.faults import Fault
@@ -136,9 +136,12 @@ def columns_written(source, cells: Cells) -> dict[str, list[str]]:
     """Return the cells of each column of a table as the file has them."""
     if str(source) == "-":
         raise UsageError("`append` reads the data twice, and this is a stream", "name a file")
-    with opened(source, cells) as (table, _, name):
+    none = UsageError(f"`append` repeats the columns of a table, {source} is none", "leave it out")
+    if begins_with(source, NUMPY):
+        raise none
+    with opened(source, cells) as (table, _, _):
         if table is None:
-            raise UsageError(f"`append` repeats the columns of a table, {name} is none", "leave it out")
+            raise none
         check_columns(table, {""} if table.columns.count("") == 1 else ())
         found: dict[str, list[str]] = {name: [] for name in table.columns}
         for batch in table.batches(ROWS, table.columns):
