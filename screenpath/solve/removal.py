@@ -472,8 +472,10 @@ def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray,
     to, e = which[good], of.errors[rows[which[good]]]
     value = of.forms[rows[to]] + out.change[good]
     low, high = value - out.down[good] - e, value + out.up[good] + e
-    if of.free:  # where several intercepts are best, the one between
+    kept = np.arange(out.places.shape[1]) < out.count[good][:, None]
+    if of.free:  # where several intercepts are best, the one between: then no row is between the ends of its box
         wide = np.isfinite(high - low) & (high - low > WIDE * (1.0 + np.abs(value)))
+        wide[wide] = ~_on_a_kink(near, rows[to[wide]], out, good[wide], kept[wide])
         middle = value.copy()
         middle[wide] = 0.5 * low[wide] + 0.5 * high[wide]
         found.middles[to] = middle - value
@@ -481,6 +483,15 @@ def _written(of: Solution, near: Near, out, which: np.ndarray, good: np.ndarray,
     found.values[to] = value
     found.low[to], found.high[to], found.gap[to] = low, high, out.gap[good]
     found.distance[to] = out.distance[good]
-    kept = np.arange(out.places.shape[1]) < out.count[good][:, None]
     yield np.repeat(to, out.count[good]), near.index[out.places[good][kept]], out.changes[good][kept]
     yield to, rows[to], -of.alpha[rows[to]]
+
+
+def _on_a_kink(near: Near, rows: np.ndarray, out, good: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Tell of removals whether a dual variable of another row is between the ends of its box, beyond rounding."""
+    band = near.band
+    alpha, spare = np.tile(band.alpha, (rows.size, 1)), SNAP * (band.high - band.low)
+    which = np.nonzero(kept)[0]
+    alpha[which, out.places[good][kept]] += out.changes[good][kept]
+    inside = (band.low + spare < alpha) & (alpha < band.high - spare)
+    return (inside & (near.index != rows[:, None])).any(axis=1)

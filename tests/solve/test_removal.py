@@ -167,6 +167,25 @@ def test_where_several_intercepts_are_best_both_ends_are_theirs(name, shape):
     assert several > 4
 
 
+@pytest.mark.parametrize("seed", [0, 4])
+def test_wide_bounds_move_no_value_where_a_single_intercept_is_best(seed):
+    """Of large features rounding leaves wide bounds: their middle is no prediction of the model that was found."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0.0, 0.0, 1e5]
+    y = np.round(rng.normal(size=12), 3) + 100.0
+    model = model_of("lad", "plain", X, y, None, True)
+    of = removal.Solution(model, solved(model, 0.01))
+    found = removal.leave_out(of, np.arange(12))
+    for i in range(12):
+        changes = found.changes[[i]].toarray().ravel()
+        w, alpha = of.certificate.point.vector + X.T @ changes, of.alpha + changes
+        inside = (np.abs(alpha) < 0.01 * (1.0 - 1e-9)) & (np.arange(12) != i)
+        off = y[inside] - X[inside] @ w - of.certificate.intercept - found.offsets[i]
+        assert inside.any() and np.abs(off).max() < 1e-6, i
+        form = X[i] @ w + of.certificate.intercept + found.offsets[i]
+        assert found.values[i] == pytest.approx(form, abs=1e-6) and found.low[i] <= form <= found.high[i]
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "seed", "C"),
     [
