@@ -5,6 +5,7 @@ Nothing here imports numpy: lists of commands and their help stay quick.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -190,8 +191,12 @@ class Spec:
         return [choose_score(name, self, SCORES[name].task, tau=options.get("tau")) for name in self._score_names]
 
     def scores_of(self, products, targets, options, weights=None) -> dict[str, float]:
-        """Return the scores of linear forms by name, that of cross-validation first; see ``catalogue.scores``."""
-        return {score.name: score.function(products, targets, weights=weights) for score in self._scores(options)}
+        """Return the scores of linear forms by name, that of cross-validation first; see ``catalogue.scores``.
+
+        Of no rows, they are nan.
+        """
+        scores, some = self._scores(options), len(targets) > 0
+        return {one.name: one.function(products, targets, weights=weights) if some else math.nan for one in scores}
 
     def baselines(self, trained, targets, options, weights=None) -> dict[str, float | None]:
         """Return the baselines of these scores by name; ``weights`` are those of the targets ``trained``."""

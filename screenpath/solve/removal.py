@@ -429,6 +429,7 @@ def _followed(of: Solution, rows: np.ndarray, local: np.ndarray, found: Removed)
         gone, out = near.gone(rows[which]), near.found(which.size)
         rounding = of.rounding if near.spanned is None else of.rounding._replace(gram=near.spanned.error)
         proofs.removals(band, face, gone, rounding, near.work, out)
+        out.status[(out.status == kernels.PROVEN) & (out.gap >= (of.certificate.primal or np.inf))] = kernels.ENDLESS
         good = np.flatnonzero(out.status == kernels.PROVEN)
         parts.extend(_written(of, near, out, which, good, rows, found))
         used.setdefault(near, []).append(which[good])

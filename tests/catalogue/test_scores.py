@@ -291,3 +291,8 @@ def test_the_confusion_table_is_that_of_scikit_learn():
     several, codes = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)  # the last class has no row
     expected = metrics.confusion_matrix(codes, several.argmax(axis=1), labels=range(4))
     assert confusion(several, codes).tolist() == expected.tolist()
+
+
+def test_scores_of_no_rows_are_none_and_no_warning():
+    found = SPECS["lad"].scores_of(np.zeros(0), np.zeros(0), {})
+    assert found and all(np.isnan(value) for value in found.values())

@@ -186,6 +186,15 @@ def test_wide_bounds_move_no_value_where_a_single_intercept_is_best(seed):
         assert found.values[i] == pytest.approx(form, abs=1e-6) and found.low[i] <= form <= found.high[i]
 
 
+def test_a_way_that_rounding_leads_astray_is_left_open():
+    rng = np.random.default_rng(22)
+    X = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0.0, 0.0, 1e5]
+    y = np.round(rng.normal(size=12), 3) + 100.0
+    model = model_of("lad", "plain", X, y, None, True)
+    found = removal.leave_out(removal.Solution(model, solved(model, 0.01)), np.arange(12))
+    assert (found.how == removal.OPEN).any() and np.nanmax(np.abs(found.values)) < 110.0
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "seed", "C"),
     [
