@@ -33,6 +33,8 @@ from screenpath.verify.products import norms_of, products_of
 
 FURTHER = 64  # rows nearest to their kinks that are tried for the intercept on either side, beyond those that may move
 
+MOST = 1 << 20  # numbers of the system that puts rows on their kinks
+
 SPARE = 2.0**-20  # part of an intercept by which the checker may choose another one
 
 
@@ -90,6 +92,7 @@ class Removals:
         # Weights that are rounded move those at an end with it: the sum of theta and u by no more than their share.
         sizes = np.abs(duals.theta)
         self.apart = UP * (pair.away(1.0) + self.lost * self.C * fsum(sizes * self.lengths))
+        self.coarse = UNIT * self.C * fsum(sizes * self.lengths)  # by how much rounding of theta may move w
         self.residue = pair.residue[0][0], UP * (pair.residue[1][0] + self.lost * fsum(sizes))
 
     def _duals(self) -> Duals:
@@ -106,19 +109,25 @@ class Removals:
             found.append((np.arange(self.n), side, *np.array(exact).T, theta, low, high, *kinks))
         return Duals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def without(self, fields: dict, arrays: dict) -> tuple[float, float, float]:
-        """Return between which ends every optimum without a row has the row's form, and a bound of the gap over C."""
+    def without(self, fields: dict, arrays: dict, nearer: bool = False) -> tuple[float, float, float]:
+        """Return between which ends every optimum without a row has the row's form, and a bound of the gap over C.
+
+        ``nearer`` chooses a primal point with the rows on their kinks, from which rounding of theta keeps that of the
+        file where features are large.
+        """
         i, duals = fields["row"], self.duals
         theta, moved = self._moved(i, arrays["index"], arrays["theta"])
         change = theta[moved] - duals.theta[moved]
         b, size, left = self._intercept(fields, change)
         size = size if theta.any() else 0.0  # of one class, all are 0, and nothing has to make up for their sum
         step, apart = self._step(moved, change, left)
-        spare = SPARE * (1.0 + abs(b)) if self.model.free else 0.0
-        reached = self.far <= UP * (self.lengths * UP * (norm_above(np.abs(step)) + TINY) + abs(b) + spare)
-        near = np.union1d(np.flatnonzero(reached), np.append(arrays["index"], self.first))
-        near = near[duals.row[near] != i]
-        at, b = self._near(near, theta[near], step, (b, spare))
+        others = np.append(arrays["index"], self.first)
+        others, begun = others[duals.row[others] != i], step
+        near, at, b = self._near(i, others, theta, step, b)
+        if nearer:
+            step, b = self._on_kinks(at, step, b)
+            apart = UP * (apart + norm_above(UP * np.abs(step - begun)))
+            near, at, b = self._near(i, others, theta, step, b)
         inner, lengths = (at.up > 0.0) & (at.down > 0.0), self.lengths[near]
         ends = 2.0 * self.lost * np.maximum(np.abs(duals.low[near]), np.abs(duals.high[near]))
         shares = np.maximum(np.maximum(at.up * (at.t + at.error), at.down * (at.error - at.t)), 0.0)
@@ -151,12 +160,14 @@ class Removals:
         off = (gamma(moved.size + 12) + self.lost) * size + 4.0 * UNIT * np.abs(step) + TINY * moved.size
         return np.append(step, np.zeros(self.model.width - width)), UP * norm_above(off + UP * np.abs(lean))
 
-    def _near(self, near: np.ndarray, theta: np.ndarray, step: np.ndarray, intercept: tuple) -> tuple[Near, float]:
-        """Return those dual variables after a move of w and the intercept, and that of the intercept.
-
-        ``intercept`` is the move that the file has, and by how much the checker may choose another one.
+    def _near(self, i: int, others: np.ndarray, theta, step, b: float) -> tuple[np.ndarray, Near, float]:
+        """Return which dual variables may move, ``others`` with them, as they are after a move of w and the intercept;
+        and that of the intercept: the checker may choose another one.
         """
-        duals, (b, spare) = self.duals, intercept
+        duals, spare = self.duals, SPARE * (1.0 + abs(b)) if self.model.free else 0.0
+        reached = self.far <= UP * (self.lengths * UP * (norm_above(np.abs(step)) + TINY) + abs(b) + spare)
+        near = np.union1d(np.flatnonzero(reached & (duals.row != i)), others)
+        theta = theta[near]
         rows, t, error = taken(self.block, duals.row[near]), duals.t[near], duals.error[near]
         p, e = products_of(rows, step)
         error = UP * (error + e + 4.0 * UNIT * (np.abs(t) + np.abs(p) + abs(b)))
@@ -169,7 +180,27 @@ class Removals:
         if 0.0 < abs(more) < spare:
             t, b = t - more, b + more
             error = UP * (error + UNIT * np.abs(t))
-        return Near(rows, t, error, up, down), b
+        return near, Near(rows, t, error, up, down), b
+
+    def _on_kinks(self, at: Near, step: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """Return nearby moves of w and the intercept that put rows between the ends of their boxes on their kinks, and
+        where there are none, those that have a share in the gap.
+        """
+        some = np.flatnonzero((at.up > 0.0) & (at.down > 0.0))
+        if not some.size:
+            some = np.flatnonzero((at.up * (at.t + at.error) > 0.0) | (at.down * (at.error - at.t) > 0.0))
+        rows, width = taken(at.rows, some), self.model.penalised
+        columns, places = np.unique(rows.columns[rows.columns < width], return_inverse=True)
+        longest = float(np.max(self.lengths, initial=1.0))
+        rounding = SPARE * (1.0 + abs(b)) + self.coarse * longest
+        if some.size * columns.size > MOST or not np.max(np.abs(at.t[some]), initial=0.0) <= rounding:
+            return step, b
+        X, lift = np.zeros((some.size, columns.size + 1)), longest * self.model.free
+        inner = rows.columns < width
+        X[rows.rows[inner], places], X[:, -1] = rows.values[inner], lift
+        more, step = np.linalg.lstsq(X, at.t[some], rcond=None)[0], step.copy()
+        step[columns] += more[:-1]
+        return step, b + lift * float(more[-1])
 
     def _moved(self, i, index: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the dual variables without row ``i``, and which are others; a ValueError where they are none."""
@@ -252,6 +283,8 @@ class LeftOut:
         if not all(type(value) is float for value in said) or not said[0] <= said[1] <= said[2]:
             self.faults.append(f"row {row + 1}: its value is not between its bounds")
             return
+        if not (said[0] <= low and high <= said[2]):
+            low, high, loss = self.removals.without(fields, arrays, nearer=True)
         if not (said[0] <= low and high <= said[2]):
             proven = f"proven is only {low:.9g} to {high:.9g}"
             self.faults.append(f"row {row + 1}: claimed is a value from {said[0]:.9g} to {said[2]:.9g}, {proven}")

@@ -53,6 +53,19 @@ def test_honest_ones_hold(data, tmp_path, model, options):
         assert found.removed.wrong == one.errors
 
 
+@pytest.mark.parametrize("seed", [3, 12, 17])
+def test_large_features_hold_where_rounding_moves_rows_off_their_kinks(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0, 0, 1e5], np.round(rng.normal(size=12), 3) + 100
+    (tmp_path / "data").write_text(libsvm_text(X, y))
+    run = screenpath.run(
+        "lad", tmp_path / "data", intercept="free", c_list=[0.01], tol=1e-10, out=tmp_path / "r", quiet=True
+    )
+    (tmp_path / "loo.bin").write_bytes(run.loo(0).certificate())
+    found = verify_certificate(tmp_path / "loo.bin", tmp_path / "data")
+    assert found.faults == [] and found.removed.proven == 12
+
+
 @pytest.mark.parametrize("seed", [15, 18])
 def test_a_gap_beyond_the_tolerance_of_the_run_is_that_of_the_file(tmp_path, seed):
     """Dual variables next to their end are put there, which costs more where features are large."""
@@ -96,7 +109,7 @@ def test_bounds_hold_for_any_dual_point(data, tmp_path, model, intercept, size, 
     targets, rng, found = Y if model == "svm" else TARGETS, np.random.default_rng(0), {}
     ask = room.Removals.without
 
-    def disturbed(self, fields, arrays):
+    def disturbed(self, fields, arrays, nearer=False):
         row, duals = fields["row"], self.duals
         if row % 4 == 0:
             index, values = arrays["index"], arrays["theta"].copy()
@@ -107,14 +120,14 @@ def test_bounds_hold_for_any_dual_point(data, tmp_path, model, intercept, size, 
             ends = np.sort([(duals.side * end)[index] for end in (duals.low, duals.high)], axis=0)
             fields = {**fields, "b": fields.get("b", 0.0) + size * rng.normal()}
             arrays = {"index": index, "theta": np.clip(values, *ends)}
-            found[row] = ask(self, fields, arrays)
+            found[row, nearer] = ask(self, fields, arrays, nearer)
             return -np.inf, np.inf, 0.0
-        return ask(self, fields, arrays)
+        return ask(self, fields, arrays, nearer)
 
     monkeypatch.setattr(room.Removals, "without", disturbed)
     verify_certificate(tmp_path / "c", source)
-    assert len(found) == 10
-    for row, (low, high, loss) in found.items():
+    assert len(found) == 20
+    for (row, _), (low, high, loss) in found.items():
         others = np.arange(40) != row
         options = {"grid": [0.5], "intercept": intercept, "tol": 1e-10, **MODELS[model]}
         path = getattr(plain, f"{model}_path")(X[others], targets[others], **options)
