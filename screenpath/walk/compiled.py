@@ -15,8 +15,6 @@ from __future__ import annotations
 import time
 from copy import copy
 from functools import partial
-from itertools import takewhile
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ from screenpath.kernels.rows.matrix import matrix_of
 from screenpath.kernels.solve.margins import table_of, workspace
 from screenpath.kernels.walk import compiled
 from screenpath.kernels.walk import compiled_types as kernels
-from screenpath.numbers.rounding import DIGITS, meets
 from screenpath.problem import INTERVAL, ends, unread
 from screenpath.problem.base import PathModel
 from screenpath.problem.box import FEW
@@ -99,7 +96,6 @@ class CompiledWalk:
 
     solver = Newton.name
     room = 0  # rows of `_arrays` that are of no point
-    digits = DIGITS  # tolerance of a call at least: its kernels ask for as many digits of the primal value
 
     def __init__(self, model, grid, screening: PathScreening, options, aim: float):
         self.model, self.grid, self.screening, self.options, self.aim = model, grid, screening, options, aim
@@ -158,17 +154,14 @@ class CompiledWalk:
         )  # fmt: skip
         if self.free is not None:
             numbers[0, kernels.INTERCEPT :] = r.intercept, r.low, r.high, r.residue, r.shift, r.cost
-        fresh, digits = (m.fresh_every, self.digits) if lazy is None else (m.fresh_unread, DIGITS)
+        fresh = m.fresh_every if lazy is None else m.fresh_unread
         settings = kernels.Settings(
-            max(o.tol, digits), self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
+            o.tol, self.aim, min(o.max_epochs, CALL_ITERATIONS), self.region, self.screening.dynamic,
             FEW, fresh, m.rounding, m.relative, min(SLICE, o.deadline - time.monotonic()), o.audit is not None,
             ROUNDING, self.between, 1.0 if lazy is not None else steepness(m.size, m.rows.d),
         )  # fmt: skip
         points = kernels.Points(np.array([r.C, *parameters]), w, total, theta, margins, numbers, decided)
         found, refused = self._call(points, settings, r, rank, lazy)
-        if settings.tol > o.tol and (met := self._met(numbers[1 : found + 1])) < found:
-            found, refused = met, True
-            self.digits = 0.0  # the loop has a narrower bound on rounding
         self.pause = 1 if found else self.pause
         if refused and lazy is None:
             self.resumes, self.pause = rank + found + self.pause, min(2 * self.pause, PAUSE)
@@ -199,12 +192,6 @@ class CompiledWalk:
         if o.audit:
             made[0].cells.update(o.audit(m, parameters[0], rank, reference, certificates[0], decided))
         return made, certificates
-
-    def _met(self, numbers) -> int:
-        """Return how many steps of a call there are before the first whose gap is above the tolerance."""
-        found = numbers[:, kernels.PRIMAL : kernels.GAP + 1].tolist()
-        proofs = (SimpleNamespace(primal=primal, primal_error=error, gap=gap) for primal, error, gap in found)
-        return sum(1 for _ in takewhile(lambda one: meets(one, self.options.tol), proofs))
 
     def _known(self, reference, C: float, more) -> tuple:
         """Return what is known of the rows for a walk that does not read all of them, None for one that does; and the

@@ -22,7 +22,7 @@ STEPS = 4  # on the face, for which a log has room at each point: a stretch ends
 class FaceWalk(CompiledWalk):
     """Walks a grid on sparse rows by one thread; ``again``: most solves of a step, and factor of its target."""
 
-    solver, room, digits = FaceDescent.name, 1, 0.0
+    solver, room = FaceDescent.name, 1
 
     def __init__(self, model, grid, screening, options, aim: float, solver: FaceDescent, again: tuple[int, float]):
         self.descent, self.again = solver, again

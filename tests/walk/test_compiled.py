@@ -305,3 +305,19 @@ def test_thread_that_fails_holds_nobody(shared, monkeypatch, error, failing):
     assert sorted(ended) == [0, 1, 2]
     monkeypatch.setattr(compiled.compiled, "box_walk", walk_on)
     assert all(step.status == "certified" for step, _ in walked(model))  # and the threads are there again
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7, 12])
+def test_no_dual_value_of_a_fine_path_is_above_the_primal_one_of_another(seed):
+    """A certificate has the dual variables of its own step, however many digits are asked for."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(220, 8))
+    X = X * 10.0 ** rng.integers(-3, 4, 8)
+    y = np.round((X / np.abs(X).max(0)) @ rng.normal(size=8) + 0.1 * rng.normal(size=220), 1)
+    model, grid = LAD.model(MemoryRows(X), y, None, "none"), log_grid(1e-3, 100.0, 12)
+    fine, rough = (
+        list(walk(model, grid, parse_rule("dvi"), make_solver("auto"), how))
+        for how in (PathOptions(tol=1e-12, certificates=False), PathOptions(tol=1e-7))
+    )
+    for (one, _), (other, _) in zip(fine, rough, strict=True):
+        assert one.dual <= other.primal * (1.0 + 1e-12) and one.primal >= other.dual * (1.0 - 1e-12), one.step

@@ -495,9 +495,7 @@ def test_polished_path_reads_hardly_more_rows(name, monkeypatch):
     assert all(step.status == "certified" and rounding.meets(one, 1e-12) for step, one in path)
     for _, one in path[:: wide(49, 7)]:
         assert model.free is not None or exact_gap(model, one) <= Fraction(one.gap) <= Fraction(1e-12 * one.primal)
-    monkeypatch.setattr(compiled, "DIGITS", 0.0)
     monkeypatch.setattr(unread, "DIGITS", 0.0)
-    monkeypatch.setattr(compiled.CompiledWalk, "digits", 0.0)
     assert sum(step.passes for step, _ in walked(model, grid=grid, tol=1e-12)) > 2.0 * sum(s.passes for s, _ in usual)
 
 

@@ -31,7 +31,7 @@ PRODUCT, ROW_SUM, FEATURE_SUM, ALL_NORMS, ALL_KINKS, ALL_ONES, FRESH, LARGEST = 
 UPDATE, HIDDEN, ZERO, KINK, SLOPE, TINY = range(8, 14)
 UNIT = 2.0**-53
 NOWHERE, AT_ZERO, BEFORE = range(3)  # of a smaller primal value
-ALIKE = 2.0**-40  # `rounding.ALIKE`
+ALIKE, DIGITS = 2.0**-40, 2.0**-30  # of `rounding`
 UNDERFLOW = 2.0**-1044  # more than what underflow can hide of a sum over rows, or of a squared distance
 FAINT = 2.0**-900  # a sum of losses beside which they are nothing
 LEAST = 2.0**-510  # and of a distance that is the root of such squares, for each of its vectors
@@ -246,7 +246,7 @@ def box_objectives(C, w, total, sum_error, xi, ell, plain, slack, a, b, bounds):
 def meets(gap, primal, primal_error, tol):
     """Tell whether a certificate is within ``tol``: ``rounding.meets``, and not ``rounding.blurred``."""
     least = primal - primal_error
-    close = gap <= tol * least / (1.0 + 8.0 * UNIT) < np.inf and primal_error <= tol * primal
+    close = gap <= tol * least / (1.0 + 8.0 * UNIT) < np.inf and primal_error <= max(tol, DIGITS) * primal
     return close or (gap == 0.0 and primal_error == 0.0)
 
 
