@@ -130,7 +130,7 @@ class Solution:
     def ordered(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows with weight, nearest to their kinks first, and how far ``w`` has to go for each."""
         lengths = np.hypot(self.lengths, self.lift) * (1.0 + 1e-12) + self.model.bounds[box_kernels.HIDDEN]
-        ratio = np.maximum(np.abs(self.t) - self.errors, 0.0) / lengths * (1.0 - 1e-12)
+        ratio = np.maximum(np.abs(self.t) - self.errors, 0.0) / np.maximum(lengths, LEAST) * (1.0 - 1e-12)
         ratio[self.inside | self.wrong] = -1.0  # first of all
         present = np.flatnonzero(self.low < self.high)
         order = present[np.argsort(ratio[present], kind="stable")]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath.catalogue.kernel_models import behind_kernel
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.specs import LINEAR_SVM
@@ -362,3 +363,13 @@ def test_what_vectors_behind_a_kernel_miss_is_counted(monkeypatch):
     assert wrong == 0 and compared > 10
     monkeypatch.setattr(removal.Spanned, "_off", lambda *given: 1e-16)
     assert behind_claims(*made, 3.0, False)[1] > 0
+
+
+def test_a_row_of_zeros_behind_a_kernel_is_never_moved_and_no_warning(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = np.round(rng.normal(size=(20, 2)), 1), np.where(np.arange(20) % 2, 1.0, -1.0)
+    X[3:6] = 0.0
+    run = screenpath.kernel_svm_path(X, y, kernel="linear", intercept="none", grid=[1.0])
+    run.save(tmp_path / "run")
+    found = screenpath.load_run(tmp_path / "run", (X, y)).loo(0)
+    assert all(np.abs(one[3:6]).max() < 1e-9 for one in (found.values, found.low, found.high))
