@@ -26,6 +26,7 @@ from screenpath.walk.step import CERTIFIED, SKIPPED
 # cannot undo it.
 RELATIVE, ABSOLUTE = 1e-9, 1e-10
 WIDER = 4.0  # times as far from a value as proven are its bounds in a file, for the checker's own rounding
+HIDDEN = 1e-150  # what underflow may hide of a value, over the norm of its row
 LAST = 2.0**-48  # part of its box that a dual variable is beside its end by rounding alone
 
 
@@ -264,6 +265,8 @@ def removals_bytes(header: dict, left) -> bytes:
     frames = [form.MAGIC, problem_frame(header), form.frame(form.STEP, fields, {**arrays, "w": w})]
     with np.errstate(invalid="ignore"):
         low, high = (left.values - WIDER * (left.values - end) for end in (left.low, left.high))
+    hidden = HIDDEN * (1.0 + of.model.norms[left.samples])
+    low, high = low - hidden, high + hidden
     ends = np.stack([left.values, low, high, (pair.intercept or 0.0) + left.offsets], axis=1).tolist()
     for k, row in enumerate(left.samples.tolist()):
         known, index, values = {"row": row, "open": True}, np.zeros(0, np.int64), np.zeros(0)
