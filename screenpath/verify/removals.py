@@ -109,11 +109,11 @@ class Removals:
             found.append((np.arange(self.n), side, *np.array(exact).T, theta, low, high, *kinks))
         return Duals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def without(self, fields: dict, arrays: dict, nearer: bool = False) -> tuple[float, float, float]:
+    def without(self, fields: dict, arrays: dict, nearer: int = 0) -> tuple[float, float, float]:
         """Return between which ends every optimum without a row has the row's form, and a bound of the gap over C.
 
-        ``nearer`` chooses a primal point with the rows on their kinks, from which rounding of theta keeps that of the
-        file where features are large.
+        ``nearer`` chooses a primal point with rows on their kinks, from which rounding of theta keeps that of the file
+        where features are large: those between the ends of their boxes (1), or with a share in the gap (2).
         """
         i, duals = fields["row"], self.duals
         theta, moved = self._moved(i, arrays["index"], arrays["theta"])
@@ -125,7 +125,7 @@ class Removals:
         others, begun = others[duals.row[others] != i], step
         near, at, b = self._near(i, others, theta, step, b)
         if nearer:
-            step, b = self._on_kinks(at, step, b)
+            step, b = self._on_kinks(at, step, b, nearer == 1)
             apart = UP * (apart + norm_above(UP * np.abs(step - begun)))
             near, at, b = self._near(i, others, theta, step, b)
         inner, lengths = (at.up > 0.0) & (at.down > 0.0), self.lengths[near]
@@ -182,13 +182,12 @@ class Removals:
             error = UP * (error + UNIT * np.abs(t))
         return near, Near(rows, t, error, up, down), b
 
-    def _on_kinks(self, at: Near, step: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """Return nearby moves of w and the intercept that put rows between the ends of their boxes on their kinks, and
-        where there are none, those that have a share in the gap.
+    def _on_kinks(self, at: Near, step: np.ndarray, b: float, between: bool) -> tuple[np.ndarray, float]:
+        """Return nearby moves of w and the intercept that put rows on their kinks: those ``between`` the ends of their
+        boxes, or those with a share in the gap.
         """
-        some = np.flatnonzero((at.up > 0.0) & (at.down > 0.0))
-        if not some.size:
-            some = np.flatnonzero((at.up * (at.t + at.error) > 0.0) | (at.down * (at.error - at.t) > 0.0))
+        shared = (at.up * (at.t + at.error) > 0.0) | (at.down * (at.error - at.t) > 0.0)
+        some = np.flatnonzero((at.up > 0.0) & (at.down > 0.0) if between else shared)
         rows, width = taken(at.rows, some), self.model.penalised
         columns, places = np.unique(rows.columns[rows.columns < width], return_inverse=True)
         longest = float(np.max(self.lengths, initial=1.0))
@@ -283,8 +282,9 @@ class LeftOut:
         if not all(type(value) is float for value in said) or not said[0] <= said[1] <= said[2]:
             self.faults.append(f"row {row + 1}: its value is not between its bounds")
             return
-        if not (said[0] <= low and high <= said[2]):
-            low, high, loss = self.removals.without(fields, arrays, nearer=True)
+        for nearer in (1, 2):
+            if not (said[0] <= low and high <= said[2]):
+                low, high, loss = self.removals.without(fields, arrays, nearer)
         if not (said[0] <= low and high <= said[2]):
             proven = f"proven is only {low:.9g} to {high:.9g}"
             self.faults.append(f"row {row + 1}: claimed is a value from {said[0]:.9g} to {said[2]:.9g}, {proven}")

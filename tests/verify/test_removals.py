@@ -66,6 +66,25 @@ def test_large_features_hold_where_rounding_moves_rows_off_their_kinks(tmp_path,
     assert found.faults == [] and found.removed.proven == 12
 
 
+def test_rows_at_their_ends_that_rounding_brings_over_their_kinks_hold(tmp_path):
+    rows = [1, 1, 1, 3, 3, -1, -4, 0, 1, -1, -1, 1, -1, 2, 3, -1, -1, 2, 0, 4, 1, -1, 1, -2, 1, 1, 0, -3, 1, -1]
+    rows, targets = np.array(rows, dtype=float)[:, None], 1e-6 * np.array(list("000010011011001000110111000111"), float)
+    (tmp_path / "data").write_text(libsvm_text(rows, targets))
+    options = {"bias": 10.0, "c": 0.7107959762631941, "tol": 1e-9}
+    run = screenpath.run("lad", tmp_path / "data", out=tmp_path / "r", quiet=True, **options)
+    (tmp_path / "loo.bin").write_bytes(run.loo(0).certificate())
+    assert verify_certificate(tmp_path / "loo.bin", tmp_path / "data").faults == []
+
+
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_targets_that_are_all_0_hold(tmp_path, intercept):
+    """The values are 0, of which underflow leaves the checker 1e-160."""
+    (tmp_path / "data").write_text(libsvm_text(100.0 * X, np.zeros(40)))
+    run = screenpath.run("lad", tmp_path / "data", intercept=intercept, c=1.0, out=tmp_path / "r", quiet=True)
+    (tmp_path / "loo.bin").write_bytes(run.loo(0).certificate())
+    assert verify_certificate(tmp_path / "loo.bin", tmp_path / "data").faults == []
+
+
 @pytest.mark.parametrize("seed", [15, 18])
 def test_a_gap_beyond_the_tolerance_of_the_run_is_that_of_the_file(tmp_path, seed):
     """Dual variables next to their end are put there, which costs more where features are large."""
@@ -109,7 +128,7 @@ def test_bounds_hold_for_any_dual_point(data, tmp_path, model, intercept, size, 
     targets, rng, found = Y if model == "svm" else TARGETS, np.random.default_rng(0), {}
     ask = room.Removals.without
 
-    def disturbed(self, fields, arrays, nearer=False):
+    def disturbed(self, fields, arrays, nearer=0):
         row, duals = fields["row"], self.duals
         if row % 4 == 0:
             index, values = arrays["index"], arrays["theta"].copy()
@@ -126,7 +145,7 @@ def test_bounds_hold_for_any_dual_point(data, tmp_path, model, intercept, size, 
 
     monkeypatch.setattr(room.Removals, "without", disturbed)
     verify_certificate(tmp_path / "c", source)
-    assert len(found) == 20
+    assert len(found) == 30
     for (row, _), (low, high, loss) in found.items():
         others = np.arange(40) != row
         options = {"grid": [0.5], "intercept": intercept, "tol": 1e-10, **MODELS[model]}
