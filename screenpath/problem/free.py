@@ -35,6 +35,7 @@ from screenpath.regions.lever import KernelLevered, LeverBall, Levered, LeverPen
 
 FAR = 0.05  # part of a row's distance from the origin that its distance from the middle counts as, at least
 HIDDEN = 1e-14  # part of the sizes of what is summed that a sum of 0 may differ from it by
+MIDDLE = 0.1  # part of their mean that the median of the rows' distances from the middle is at least, to be typical
 SHORT = 1.4  # times the last C: a step for which the intercept is foreseen; the line through two far ones misses it
 CLOSE = 1e-9  # by this much the closed form is left earlier: its certificates count what rounding may do
 
@@ -323,12 +324,13 @@ class FreeModel(FreeIntercept):
     # -- screening and the reduced problem -----------------------------------------------------------------------
 
     def _middle(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return in two passes the mean of rows with weight, bounds of all distances from it, and median of theirs."""
+        """Return in two passes the mean of rows with weight, bounds of all distances from it, and a typical one."""
         rows, present = self.rows, self.signless.width[: self.rows.n] > 0.0
         mean = rows.weighted_sum(present / np.count_nonzero(present))
         square = unread.square_distances(rows, mean, self.bounds[box_kernels.PRODUCT])
         spread = np.sqrt(square) * (1.0 + ROUNDING)
-        typical = float(np.median(spread[present]))
+        typical, usual = float(np.median(spread[present])), float(np.mean(spread[present]))
+        typical = typical if typical > MIDDLE * usual else usual  # most rows may be at the middle
         return mean, np.concatenate([spread, spread]) if self.mirrored else spread, typical
 
     def decide(self, region: LeverBall) -> np.ndarray:

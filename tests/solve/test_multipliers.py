@@ -124,3 +124,22 @@ def test_a_multiplier_goes_where_the_line_through_two_ends():
 def test_other_solvers_are_refused():
     with pytest.raises(UsageError, match="no solver 'cd'"):
         make_free_solver("cd")
+
+
+def test_a_sum_that_hardly_changes_leads_no_multiplier_astray():
+    """The line through two amounts that are nearly the same has its zero far away."""
+    x = [0, 0, 0, 0, 0, 0.949, 0, -0.838, -0.838, 0, -0.891, 0, 0, 1.174, 1.161, 0]
+    y = [394, 771, 1034, 789, 2632, 411, 1167, -441, 1023, 253, -1149, 1036, 473, -863, 1115, 796]
+    for C in (26.0, 29.0, 32.0):
+        path = plain.quantile_path(np.array(x)[:, None], 1e-3 * np.array(y), tau=0.2, grid=[C], intercept="free")
+        assert path.certified, C
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_most_rows_may_be_next_to_their_mean(seed):
+    """Of the distances from it, the median is then rounding."""
+    rng, X = np.random.default_rng(seed), np.zeros((20, 2))
+    X[:4] = rng.normal(size=(4, 2))
+    X[4:8] = 1e-9 - X[:4]
+    path = plain.lad_path(X, X @ [1.0, 2.0] + rng.normal(size=20), grid=[30.0], intercept="free")
+    assert path.certified

@@ -112,6 +112,7 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
     _widened(k, rho, vectors[NORMS])
     missing, size, free = summed(k, rest, lo, hi, alpha, signs)
     mu, mu_before, before = b - rho * missing, np.nan, 0.0
+    low, high = -np.inf, np.inf  # between which the sum is right: it falls with mu
     iterations, touched, gap, primal, solved, extent = 0, 0, np.inf, 0.0, False, abs(b)
     for _ in range(MOST):
         extent = max(extent, max(abs(mu), abs(rho * missing)))
@@ -124,6 +125,9 @@ def minimise_free(X, k, offset, rest, b, typical, v, w, how, room, team):
         missing, size, free = summed(k, rest, lo, hi, alpha, signs)
         following = next_multiplier(mu, missing, mu_before, before, mu + rho * missing)
         mu_before, before = mu, missing
+        low, high = (max(low, mu), high) if missing > 0.0 else (low, min(high, mu))
+        if not low < following < high and high - low < np.inf:
+            following = 0.5 * (low + high)
         for _ in range(SHARES):
             if free == 0.0 or abs(missing) <= EXACT * size:
                 break
