@@ -246,6 +246,7 @@ class KernelModel(BoxModel):
             "updates": certificate.updates,
             "product_error": certificate.product_error,
             "rough": np.zeros(0) if certificate.rough is None else certificate.rough,
+            "fixed": self.rows.keeping,
             "guess": guess.theta,
             "guess_total": guess.total,
             "guess_updates": guess.updates,
@@ -262,6 +263,7 @@ class KernelModel(BoxModel):
             its_updates, its_error = states.count(state, "guess_updates"), states.number(state, "guess_error", 0.0)
             self._guess = Multiplied(guess, its_total, its_updates, its_error)
         product_error = states.number(state, "product_error", 0.0)
+        self.rows.keeping = states.count(state, "fixed") if "fixed" in state else 0  # as earlier versions
         more = {"rough": states.vector(state, "rough", self.size, 0.0)} if np.size(state.get("rough", ())) else {}
         return self._pair(C, theta, total, updates, product_error, self._spread(theta), **more)
 
@@ -299,6 +301,9 @@ class KernelModel(BoxModel):
 
     def polished(self, reference: Certificate, C: float, gap: float) -> Certificate | None:
         """Return the pair of a constant end, more accurate; see :func:`problem.ends.refined`."""
+        if self.rows.keeps:  # what goes on to be good for every C is not to rest on values of 4 bytes
+            self.rows.keep(False)
+            reference, self._guess = self.certify(reference.C, None, reference.theta), None
         self.rows.hasty = reference.rounding < gap  # sums in twice the precision take far longer than all else
         found = ends.refined(self, reference, C, gap)
         unmet, self.rows.hasty = self.rows.hasty and found is not None and not found.gap < gap, False
@@ -398,6 +403,7 @@ class KernelModel(BoxModel):
         """Return (None, theta): w is that of the dual point."""
         theta = reduced.near.theta.copy()
         self._start = (self._start[0], reduced.near)
+        self._guess = None if reduced.formed else self._guess  # as rough as what has been formed again was
         start_kernels.start_lift(reduced.index, reduced.alpha, solution.alpha, C, self.lo, self.hi, theta)
         return None, theta
 

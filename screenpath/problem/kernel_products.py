@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from screenpath.rows.gram import GramRows
 
 FAINT = 1e-12  # sum of changes of dual variables times norms that counts as an error of products
+BLUR = 0.25  # of what is asked for: more of it is not to be lost to values of 4 bytes
 FAR = 0.15  # distance of a row at the lower end 0 beyond its kink, from which float32 does
 
 
@@ -53,6 +54,11 @@ class Multiplied:
     # more, which is 0 for all others. Both of shape (n,), or None for no such rows.
     rough: np.ndarray | None = None
     since: np.ndarray | None = None
+
+    def formed(self, rows: GramRows) -> Multiplied:
+        """Return the same with products summed anew from all rows."""
+        total, terms = rows.weighted_sum(self.theta), int(np.count_nonzero(self.theta))
+        return Multiplied(self.theta, total, 0, sum_error(rows, terms, spread_of(self.theta, rows.norms)))
 
     def roughen(self, index: np.ndarray) -> None:
         """Let some rows be rough from now on, if their dual variables are 0; all products are those of the point."""
@@ -92,12 +98,12 @@ def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: fl
     """Return products, their updates and their error for a point that differs from a known one in a few entries,
     whose spread is given. Those of rough rows stay as they are.
     """
-    error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
     if known.rough is None:
         total = known.total + rows.sum_at(index, step)
     else:
         total, firm = known.total.copy(), np.flatnonzero(known.rough == 0.0)
         total[firm] += rows.sum_at(index, step, firm)
+    error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
     return total, known.updates + 1, drift(known.product_error + error, spread)
 
 
@@ -128,6 +134,7 @@ class KernelReduced:
     slope: float  # largest part of a slope that was rounded away when the model was made
     tail: float = 0.0  # by which a kink is off, at most
     free: Freed | None = None
+    formed: bool = False  # whether products were formed again, from finer values: see :meth:`leave_fixed`
     bend: np.ndarray | None = None  # shape (k,), of a smoothed loss: see :mod:`screenpath.problem.smooth`
 
     @property
@@ -170,6 +177,21 @@ class KernelReduced:
         """Return the problem without rough rows."""
         rough = None if self.near.rough is None else self.near.rough[self.index] > 0.0
         return self if rough is None or not rough.any() else self.part(np.flatnonzero(~rough))
+
+    def leave_fixed(self, alpha: np.ndarray, tol: float) -> None:
+        """Keep values in 4 bytes no longer, if for dual variables like ``alpha``, shape (k,), that would blur the
+        certificate of a gap of ``tol`` relative to the primal value.
+        """
+        if self.rows.fixed is None:
+            return
+        spread, linear = float(np.abs(alpha) @ self.norms), self.offset + float(self.c @ alpha)
+        fixed = self.near.theta.copy()
+        fixed[self.index] = 0.0
+        spread += self.C * spread_of(fixed, self.rows.norms)
+        if self.rows.fixed.error * spread * (spread + self.C * self.reach) > BLUR * tol * abs(linear):
+            self.formed = self.rows.keeps
+            self.rows.keep(False)
+            self.near = self.near.formed(self.rows) if self.formed else self.near
 
     def follow(self, near: Multiplied) -> None:
         """Take a point, with the products of its rough rows brought up to date."""

@@ -1,8 +1,9 @@
 """Rows seen through a kernel, ``Q_ij = s_i s_j K(x_i, x_j)``: sums of them formed from the data, and the square of the
 rows in use.
 
-Of more than a few rows no matrix of all pairs is kept. A sum of rows costs what its rows cost to compute, in tiles that
-stay in the processor's cache, and a solver asks only for those whose dual variables have changed.
+Of more than a few rows no matrix of all pairs is kept in float64. A sum of rows costs what its rows cost to compute, in
+tiles that stay in the processor's cache, and a solver asks only for those whose dual variables have changed. Of some
+thousand rows of which many are asked for, all values are kept in 4 bytes each (:mod:`.fixed`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from screenpath.errors import ResourceError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
+from screenpath.rows.fixed import FixedValues
 from screenpath.rows.given_kernel import blocks_of
 from screenpath.rows.kernel_functions import BLOCK_BYTES, ROUGH_HEIGHT, ROUGH_UNIT, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
@@ -29,8 +31,11 @@ HEIGHT, WIDTH = 128, 1024  # rows and columns of a tile of dense data: its value
 WHOLE = 2048  # rows whose matrix is kept, 32 MB: rows of so few are asked for again and again
 SQUARE = 1024  # rows whose square must always fit
 MOST_HELD = 8192  # rows whose square is kept: 256 MB
+FEW = 2048  # rows, more of which may be kept in 4 bytes a value
+MANY = 0.25  # share of them in one sum, from which on all values are formed at once and kept
 MOST_FREE = 4000  # coordinates of a Newton step: beyond it the factor takes longer than the pair steps it saves
 FACTOR_BYTES = 14  # of the factor, per pair of these: 8, and its border
+FIXED_SHARE = 0.25  # of the memory that may be taken: the square of the rows in use comes first
 SPARE = 1.2  # rows of a square for one in use: one that was in use before stays while there is room
 PADDING = 16  # values between two rows of the square: columns a power of two apart share few lines of a cache
 ROUND_TO = 4 << 20  # bytes; unit of the remaining memory in a plan
@@ -63,6 +68,7 @@ class GramPlan:
     """How many rows of a kernel matrix a solver may use at once."""
 
     whole: bool  # whether all of the matrix is kept
+    fixed: bool  # whether all of it may be kept in 4 bytes a value
     square: int  # rows whose square may be kept
     free: int  # most coordinates whose part of the matrix may be factorised
     most: int  # bytes that are taken at most
@@ -71,7 +77,8 @@ class GramPlan:
 
     def describe(self) -> str:
         """Return the sentence printed before anything is allocated."""
-        kept = "the whole matrix" if self.whole else f"values computed as needed, at most {self.square}^2 of them kept"
+        most = "all of them" if self.fixed else f"at most {self.square}^2 of them"
+        kept = "the whole matrix" if self.whole else f"values computed as needed, {most} kept"
         return f"kernel of {self.n} rows: {kept}, {in_words(self.most)} of the {in_words(self.allowed)} allowed"
 
 
@@ -92,10 +99,12 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most: i
             f"use `max_memory={given.limit_for(least)}`",
         )
     whole = itemsize == 8 and n <= (WHOLE if most is None else most) and 8 * n**2 <= left - pair * few**2
-    left -= 8 * n**2 * whole
+    fixed = itemsize == 8 and FEW < n <= MOST_HELD and not whole and 4 * n**2 <= FIXED_SHARE * left
+    left -= 8 * n**2 * whole + 4 * n**2 * fixed
     square = min(max(few, int(np.sqrt(left / (pair + FACTOR_BYTES)))), n, MOST_HELD)
     free = min(square, MOST_FREE, int(np.sqrt((left - pair * square**2) / FACTOR_BYTES)))
-    return GramPlan(whole, square, free, allowed - left + pair * square**2 + FACTOR_BYTES * free**2, allowed, n)
+    most_taken = allowed - left + pair * square**2 + FACTOR_BYTES * free**2
+    return GramPlan(whole, fixed, square, free, most_taken, allowed, n)
 
 
 class GramRows(Counted):
@@ -138,6 +147,8 @@ class GramRows(Counted):
         self._plain = np.dtype(np.float32 if inside else np.float64)
         self.least = NOTHING * float(some.min(initial=1.0))
         self._matrix: np.ndarray | None = None
+        self.fixed = FixedValues(blocks) if self.plan.fixed and blocks.function.exponential else None  # may be kept
+        self.keeps = False  # whether they are
         self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square: of one solve at a time
         self.square = Square(self, self._plain)
 
@@ -161,12 +172,13 @@ class GramRows(Counted):
         """
         self.blocks.error = self.error = max(self.error, error)
         self._matrix, self.plan, self.where, self.columns = matrix, replace(self.plan, whole=True), where, columns
+        self.fixed, self.keeps = None, False
         self.forget()
 
     @property
     def nbytes(self) -> int:
         """Return the bytes of the kernel values that may be kept."""
-        return self._plain.itemsize * (self.n if self.plan.whole else self.plan.square) ** 2
+        return self._plain.itemsize * (self.n if self.plan.whole or self.fixed is not None else self.plan.square) ** 2
 
     def describe(self) -> dict:
         """Return the kernel, and how many of its rows are used at once, for records."""
@@ -178,7 +190,8 @@ class GramRows(Counted):
         or, if ``fine``, as after :meth:`sharpen`.
         """
         dtype = max(self._plain, self.dtype) if fine else self._plain
-        if not (self.blocks.steady and self.square.dtype == dtype == np.float32):
+        same = self.blocks.steady and self.square.dtype == dtype == np.float32
+        if not same or (self.square.fixed is not None) != self.keeps:
             self.square = Square(self, dtype)
 
     def sharpen(self) -> bool:
@@ -187,6 +200,22 @@ class GramRows(Counted):
         if sharper:
             self.square = Square(self, self.dtype)
         return sharper
+
+    def keep(self, kept: bool) -> None:
+        """Let all values be those of :attr:`fixed` from now on, or never again."""
+        self.keeps, self.fixed = kept, self.fixed if kept else None
+        self.error = self.blocks.error + (self.fixed.error if self.fixed is not None else 0.0)
+        self.square = Square(self, self.square.dtype)
+
+    @property
+    def keeping(self) -> int:
+        """Return whether values are kept in 4 bytes each, for a checkpoint: 0 for not yet, 1 or, for never, 2."""
+        return int(self.keeps) if self.fixed is not None else 2
+
+    @keeping.setter
+    def keeping(self, state: int) -> None:
+        if state and self.fixed is not None:
+            self.keep(state == 1)
 
     @property
     def matrix(self) -> np.ndarray:
@@ -226,12 +255,20 @@ class GramRows(Counted):
         return self.sum_at(index, theta[index])
 
     def sum_at(self, index: np.ndarray, weights: np.ndarray, target: np.ndarray | None = None) -> np.ndarray:
-        """Return ``sum_k weights[k] Q[index[k]]`` in float64, its entries ``target`` or all of them."""
+        """Return ``sum_k weights[k] Q[index[k]]`` in float64, its entries ``target`` or all of them.
+
+        Its error is to be asked for afterwards (:attr:`error`, :meth:`depth`): a sum of many rows may be the first one
+        of values that are kept.
+        """
+        if target is None and self.fixed is not None and not self.keeps and index.size >= MANY * self.n:
+            self.keep(True)
         size = self.n if target is None else target.size
         self.touched += index.size * size / self.n if target is not None else index.size
         out, signed, index = np.zeros(size), weights * self.signs[index], self.place(index)
         where = None if target is None else self.place(target)
-        if not self.plan.whole:
+        if self.keeps:
+            self._add_fixed(index, signed, where, out)
+        elif not self.plan.whole:
             self._add(index, signed, where, out)
         elif where is not None:
             kernels.add_rows_at(self.matrix, self.in_matrix(index), signed, self.in_matrix(where), out)
@@ -256,6 +293,20 @@ class GramRows(Counted):
                 out[columns] += weights[rows] @ self.blocks.block(index[rows], place, room=room)
 
         self._each(range(0, out.size if index.size else 0, width), one)
+
+    @property
+    def fixed_values(self) -> np.ndarray:
+        assert self.fixed is not None
+        return self.fixed.values(self._each, *self._tile(self.n))
+
+    def _add_fixed(self, index: np.ndarray, weights: np.ndarray, where: np.ndarray | None, out: np.ndarray) -> None:
+        """Do what :meth:`_add` does with values that are kept."""
+        assert self.fixed is not None
+        values, weights = self.fixed_values, self.fixed.unit * weights
+        if where is None:
+            kernels.add_rows(values, index, weights, out, 0)
+        else:
+            kernels.add_rows_at(values, index, weights, where, out)
 
     def _each(self, starts: range, one) -> None:
         """Call a function for each start, on threads, with memory for a tile: new memory is slow."""
@@ -308,7 +359,7 @@ class GramRows(Counted):
 
     def depth(self, m: int) -> float:
         """Return an upper bound of the number of consecutive operations in a sum over ``m`` rows."""
-        if self.plan.whole:
+        if self.plan.whole or self.keeps:
             return min(m, m // 4 + 4) + 13.0
         height = self._tile(m)[0]
         return min(m, height) + -(-m // height) + 12.0
@@ -348,6 +399,8 @@ class Square:
 
     def __init__(self, rows: GramRows, dtype: np.dtype):
         self.rows, self.values, self.dtype = rows, np.empty((0, 0), dtype=dtype), dtype
+        self.fixed = rows.fixed if rows.keeps else None
+        self.unit = 1.0 if self.fixed is None else self.fixed.unit  # of the values
         self._held = np.empty(0, dtype=np.int64)
         self._slots = np.full(rows.n, -1, dtype=np.int64)
 
@@ -357,6 +410,9 @@ class Square:
         if self.rows.plan.whole:
             self.values = self.rows.matrix
             return self.rows.in_matrix(index)
+        if self.fixed is not None:
+            self.values = self.rows.fixed_values
+            return index
         wanted = np.unique(index) if self.rows.mirrored else index
         new = wanted[self._slots[wanted] < 0]
         if self._held.size + new.size > self.values.shape[0]:
@@ -388,6 +444,9 @@ class Square:
 
     def _copy(self, slots: np.ndarray, least: float) -> np.ndarray:
         out = self.rows.spaces[0].array(slots.size, slots.size, self.dtype)
+        if self.fixed is not None:
+            kernels.from_fixed(self.values, slots, slots, self.unit, out)
+            return out
         kernels.gather(self.values, slots, slots, out, least)
         return out
 

@@ -89,6 +89,7 @@ class PairRows(GramRows):
 
     def _take(self, blocks) -> None:
         super()._take(blocks)
+        self.fixed = None  # there would be a matrix for each pair
         self.spaces = self.shared.spaces  # where the next pair has its square
         self.blocks.steady = False
 

@@ -48,7 +48,7 @@ class ActiveSet:
             self._climb(square, part, VIOLATION * violation, target, newton, free)
             if self.ridge is not None:
                 t[W] -= self.ridge[W] * (part[2] - beta[W])
-            if not kernels.settle(self.square.values, self.slots, W, part[2], beta, t):
+            if not kernels.settle(self.square.values, self.square.unit, self.slots, W, part[2], beta, t):
                 break
 
     def _climb(self, square, part, apart: float, target: float, newton: FaceNewton | None, free: bool) -> None:

@@ -57,6 +57,7 @@ class Smo(Solver):
 
     def solve(self, reduced: KernelReduced, *, tol: float, budget: Budget, dynamic: bool, rank: int = 0) -> Solution:
         touched, reduced.rows.touched = reduced.rows.touched, 0  # fractions add up alike whatever came before
+        reduced.leave_fixed(reduced.alpha, tol)
         reduced.rows.forget(fine=blur_of_float32(reduced) > BLURRED)
         self.start(reduced, tol, budget)
         run = self.run(reduced.firm())
@@ -106,6 +107,7 @@ class Smo(Solver):
         if all_of_them:
             r.near.roughen(r.index[(r.lo == 0.0) & (t < -FAR)])
         ends = np.where(t > 0.0, r.hi, r.lo) if r.bend is None else np.clip(t / r.ridge, r.lo, r.hi)
+        r.leave_fixed(ends, tol)
         r.advance(np.arange(r.size), ends)
         if all_of_them:
             r.follow(r.near)

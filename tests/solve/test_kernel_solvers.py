@@ -202,7 +202,7 @@ def test_gradients_follow_what_has_moved():
     K, slots, W = np.cov(rng.normal(size=(9, 9))), np.array([7, 1, 3, 8, 0]), np.array([0, 2, 3])
     beta, t = rng.normal(size=5), rng.normal(size=5)
     moved, before = beta[W] + np.array([0.5, 0.0, -2.0]), (beta.copy(), t.copy())
-    assert settle(K, slots, W, moved, beta, t) and not settle(K, slots, W, moved, beta, t)
+    assert settle(K, 1.0, slots, W, moved, beta, t) and not settle(K, 1.0, slots, W, moved, beta, t)
     np.testing.assert_array_equal(beta[W], moved)
     np.testing.assert_allclose(t, before[1] - K[np.ix_(slots, slots)] @ (beta - before[0]), atol=1e-14)
 

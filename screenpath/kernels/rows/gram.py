@@ -107,6 +107,24 @@ def gather(Q, rows, columns, out, least):
             found[j] = zero if abs(found[j]) < small else found[j]
 
 
+@kernel(leaf=True)
+def to_fixed(K, scale, out, first, left):
+    """Write ``K scale``, at least 0 and rounded to whole numbers, to ``out`` from row ``first``, column ``left``."""
+    for i in range(K.shape[0]):
+        row = out[first + i, left : left + K.shape[1]]
+        for j in range(row.size):
+            row[j] = np.int32(K[i, j] * scale + 0.5)
+
+
+@kernel(leaf=True)
+def from_fixed(Q, rows, columns, unit, out):
+    """Write ``unit Q[rows][:, columns]`` to ``out``."""
+    for i in range(rows.size):
+        row, found = Q[rows[i]], out[i]
+        for j in range(columns.size):
+            found[j] = unit * row[at(columns[j])]
+
+
 @kernel(fastmath=SUMS, leaf=True)
 def _apart(A, i, B, j, city):
     """Return ``||a_i - b_j||^2``, or with ``city`` ``||a_i - b_j||_1``; the columns of sparse rows are sorted."""
@@ -343,6 +361,13 @@ def warm_up():
         mirror(Q, 0, 2)
         gather(Q, index, index, np.empty((2, 2)), 0.0)
         gather(Q, index, index, np.empty((2, 2), dtype=np.float32), 0.0)
+    fixed = np.eye(2, dtype=np.int32)
+    to_fixed(np.eye(2), 1.0, fixed, 0, 0)
+    add_rows(fixed, index, weights, np.zeros(2), 0)
+    add_rows_at(fixed, index, weights, index, np.zeros(2))
+    mirror(fixed, 0, 2)
+    from_fixed(fixed, index, index, 1.0, np.empty((2, 2)))
+    from_fixed(fixed, index, index, 1.0, np.empty((2, 2), dtype=np.float32))
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
     scaled_exponentials(-np.eye(2), 1.0, 0.0, np.eye(2), 0)

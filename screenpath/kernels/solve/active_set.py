@@ -91,13 +91,13 @@ def violators(t, lo, hi, beta, free, target, besides, known):
 
 
 @kernel
-def settle(K, slots, W, moved, beta, t):
-    """Move the variables ``W`` to ``moved``, and with them all gradients, by kernel values at ``slots``; tell whether
-    that changes any.
+def settle(K, unit, slots, W, moved, beta, t):
+    """Move the variables ``W`` to ``moved``, and with them all gradients, by kernel values at ``slots``, in a ``unit``;
+    tell whether that changes any.
     """
     places, step, n = np.empty(W.size, dtype=np.int64), np.empty(W.size), 0
     for k in range(W.size):
-        places[n], step[n] = slots[W[k]], moved[k] - beta[W[k]]
+        places[n], step[n] = slots[W[k]], unit * (moved[k] - beta[W[k]])
         n += step[n] != 0.0
         beta[W[k]] = moved[k]
     change = np.zeros(t.size)
@@ -113,5 +113,5 @@ def warm_up():
         violators(one, -one, one, np.zeros(2), free, 0.0, 2, one > 0.0)
     members(one, -one, one, np.zeros(2), 1, 2, 0.0, 0.0)
     signless_part(place, one, one, one, -one, one, one)
-    for dtype in (np.float64, np.float32):
-        settle(np.eye(2, dtype=dtype), place, place, one, np.zeros(2), one.copy())
+    for dtype in (np.float64, np.float32, np.int32):
+        settle(np.eye(2, dtype=dtype), 1.0, place, place, one, np.zeros(2), one.copy())
