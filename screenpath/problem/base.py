@@ -86,7 +86,9 @@ class PathModel(Protocol):
         return False
 
     def after(self, certificate, reference, faces=None) -> Any:
-        """Return the certificate with a memory of reference and ``faces``, for a solver that predicts its start."""
+        """Return the certificate of a step that is over, with what the next one begins with: a memory of reference and
+        ``faces``, for a solver that predicts its start. Others give None for the reference.
+        """
         return certificate
 
     # -- screening and the reduced problem -----------------------------------------------------------------------

@@ -325,7 +325,9 @@ class BoxModel(RegionModel, Resumable):
         error = kernels.sum_error(float(np.count_nonzero(s)), self.bounds)
         return self._certificate(C, C * total, s, total, 0, C * slope, error)
 
-    def after(self, certificate: Certificate, reference: Certificate, faces=None) -> Certificate:
+    def after(self, certificate: Certificate, reference: Certificate | None, faces=None) -> Certificate:
+        if reference is None:
+            return certificate
         if reference.C < certificate.C:
             certificate.before = reference.C, reference.theta, reference.point.products, reference.total
         certificate.faces = faces

@@ -85,7 +85,8 @@ class Certificate(Proven):
     # ``total`` of the step before, if a solver starts from the line through both
     before: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     faces: Faces | None = None  # steps that the solver has taken, for those of the next step of the path
-    memory: Any = None  # ``unread``, or a function that returns it
+    # ``unread``, or a function that returns it; of a kernel model what else the next step depends on
+    memory: Any = None
     # ``total_sq``, ``inner`` and ``||w||^2`` are off by at most this part of ``||w||^2 + ||C G'theta||^2``
     relative: float = GAP_ROUNDING
     level: float | None = None  # of a path over a level of the loss: that level (:mod:`screenpath.problem.levels`)

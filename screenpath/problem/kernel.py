@@ -237,8 +237,14 @@ class KernelModel(BoxModel):
         """Return the certificate with the better primal point: each dual point has its own here."""
         return primal
 
+    def after(self, certificate: Certificate, reference: Certificate | None, faces=None) -> Certificate:
+        """Return the certificate with what the next step begins with: one that is cut short will have changed it."""
+        certificate.memory = self._guess, self.rows.keeping
+        return certificate
+
     def state(self, certificate: Certificate) -> dict:
-        guess = self._guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every, 0.0)
+        guess, keeping = certificate.memory or (self._guess, self.rows.keeping)
+        guess = guess or Multiplied(np.zeros(0), np.zeros(0), self.fresh_every, 0.0)
         return {
             "C": certificate.C,
             "theta": certificate.theta,
@@ -246,7 +252,7 @@ class KernelModel(BoxModel):
             "updates": certificate.updates,
             "product_error": certificate.product_error,
             "rough": np.zeros(0) if certificate.rough is None else certificate.rough,
-            "fixed": self.rows.keeping,
+            "fixed": keeping,
             "guess": guess.theta,
             "guess_total": guess.total,
             "guess_updates": guess.updates,

@@ -154,8 +154,8 @@ class _Point:
         touched, extras = self.touched + self.clock.stop(), {}
         if o.audit:
             extras = o.audit(model, parameter, self.rank, self.reference, self.certificate, self.decided)
-        if self.solver.looks_ahead(model.rows):
-            self.certificate = model.after(self.certificate, self.reference, self.faces)
+        before = self.reference if self.solver.looks_ahead(model.rows) else None
+        self.certificate = model.after(self.certificate, before, self.faces)
         judged = steps.verdict(self.certificate, o.tol, self.broken, self.spent, self.settled)
         work = {"solver": self.name, "epochs": self.epochs, "rounds": self.rounds}
         step = steps.at_point(
