@@ -72,6 +72,7 @@ def test_sums_are_within_their_bounds(monkeypatch, name, share):
     assert worst <= 1.0 if share == 1.0 else worst > 1.0
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("storage", ["dense", "sparse", "very sparse"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_are_the_same_for_each_sum(monkeypatch, storage, threads):
@@ -167,6 +168,8 @@ def faults(model, X, pair) -> list[str]:
     return found
 
 
+@pytest.mark.compiled_only
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("intercept", [None, "free"])
 @pytest.mark.parametrize("loss", [SVM, LAD], ids=["svm", "lad"])
 @pytest.mark.parametrize("rule", ["auto", "none", "dvi+gap", "bt2", "it"])
@@ -185,6 +188,7 @@ def test_certificates_of_a_path_are_right(loss, intercept, rule):
     assert {1, 2} <= set(states)
 
 
+@pytest.mark.compiled_only
 def test_errors_that_values_do_not_own_up_to_are_seen(monkeypatch):
     """The control of the test above: with values off by four times as much as they say."""
     values = FixedValues.values
@@ -201,6 +205,7 @@ def test_errors_that_values_do_not_own_up_to_are_seen(monkeypatch):
     assert "products" in seen
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("how", [(1e-3, "auto", "free"), (1e-6, "auto", "free"), (1e-5, "bt2", None)], ids=str)
 def test_a_restored_walk_goes_on_alike(how):
     """A step that is cut short after it has changed what is known of values leaves the checkpoint of the last one."""
@@ -221,6 +226,7 @@ def test_a_restored_walk_goes_on_alike(how):
         assert found.total.tobytes() == known[k + 1].total.tobytes()
 
 
+@pytest.mark.compiled_only
 def test_labels_share_the_values_that_are_kept(tmp_path):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(240, 3))
