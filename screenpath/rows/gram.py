@@ -191,7 +191,7 @@ class GramRows(Counted):
         """
         dtype = max(self._plain, self.dtype) if fine else self._plain
         same = self.blocks.steady and self.square.dtype == dtype == np.float32
-        if not same or (self.square.fixed is not None) != self.keeps:
+        if not same or self.square.rows.keeps != self.keeps:
             self.square = Square(self, dtype)
 
     def sharpen(self) -> bool:
@@ -226,6 +226,12 @@ class GramRows(Counted):
                 rows = slice(start, start + HEIGHT)
                 self._matrix[rows] = self.blocks.block(rows)
         return self._matrix
+
+    def kept_values(self) -> tuple[np.ndarray | None, float]:
+        """Return the values of all pairs, without signs, and their unit; None where not all of them are kept."""
+        if self.fixed is not None and self.keeps:
+            return self.fixed.values(self._each, *self._tile(self.n)), self.fixed.unit
+        return self.matrix if self.plan.whole else None, 1.0
 
     def held_out(self, X) -> HeldOutRows:
         return self.blocks.held_out(X)
@@ -265,17 +271,15 @@ class GramRows(Counted):
         size = self.n if target is None else target.size
         self.touched += index.size * size / self.n if target is not None else index.size
         out, signed, index = np.zeros(size), weights * self.signs[index], self.place(index)
-        where = None if target is None else self.place(target)
-        if self.keeps:
-            self._add_fixed(index, signed, where, out)
-        elif not self.plan.whole:
+        where, (values, unit) = None if target is None else self.place(target), self.kept_values()
+        if values is None:
             self._add(index, signed, where, out)
         elif where is not None:
-            kernels.add_rows_at(self.matrix, self.in_matrix(index), signed, self.in_matrix(where), out)
+            kernels.add_rows_at(values, self.in_matrix(index), unit * signed, self.in_matrix(where), out)
         else:  # rows in full, and of a sum what is of these rows: columns that are chosen are slower
-            whole = np.zeros(self.n if self.where is None else self.matrix.shape[1])
+            whole = np.zeros(self.n if self.where is None else values.shape[1])
             for part in self.columns or (slice(0, whole.size),):
-                kernels.add_rows(self.matrix, self.in_matrix(index), signed, whole[part], part.start)
+                kernels.add_rows(values, self.in_matrix(index), unit * signed, whole[part], part.start)
             out = whole if self.where is None else whole[self.where]
         if target is not None:
             return out * self.signs[target]
@@ -293,20 +297,6 @@ class GramRows(Counted):
                 out[columns] += weights[rows] @ self.blocks.block(index[rows], place, room=room)
 
         self._each(range(0, out.size if index.size else 0, width), one)
-
-    @property
-    def fixed_values(self) -> np.ndarray:
-        assert self.fixed is not None
-        return self.fixed.values(self._each, *self._tile(self.n))
-
-    def _add_fixed(self, index: np.ndarray, weights: np.ndarray, where: np.ndarray | None, out: np.ndarray) -> None:
-        """Do what :meth:`_add` does with values that are kept."""
-        assert self.fixed is not None
-        values, weights = self.fixed_values, self.fixed.unit * weights
-        if where is None:
-            kernels.add_rows(values, index, weights, out, 0)
-        else:
-            kernels.add_rows_at(values, index, weights, where, out)
 
     def _each(self, starts: range, one) -> None:
         """Call a function for each start, on threads, with memory for a tile: new memory is slow."""
@@ -399,20 +389,16 @@ class Square:
 
     def __init__(self, rows: GramRows, dtype: np.dtype):
         self.rows, self.values, self.dtype = rows, np.empty((0, 0), dtype=dtype), dtype
-        self.fixed = rows.fixed if rows.keeps else None
-        self.unit = 1.0 if self.fixed is None else self.fixed.unit  # of the values
+        self.unit = 1.0  # of the values
         self._held = np.empty(0, dtype=np.int64)
         self._slots = np.full(rows.n, -1, dtype=np.int64)
 
     def slots(self, index: np.ndarray) -> np.ndarray:
         """Return the places of rows ``z``, at most ``plan.square`` of them, in ``values``, computing what is new."""
-        index = self.rows.place(index)
-        if self.rows.plan.whole:
-            self.values = self.rows.matrix
+        index, (kept, unit) = self.rows.place(index), self.rows.kept_values()
+        if kept is not None:
+            self.values, self.unit = kept, unit
             return self.rows.in_matrix(index)
-        if self.fixed is not None:
-            self.values = self.rows.fixed_values
-            return index
         wanted = np.unique(index) if self.rows.mirrored else index
         new = wanted[self._slots[wanted] < 0]
         if self._held.size + new.size > self.values.shape[0]:
@@ -433,7 +419,7 @@ class Square:
             self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
             self.values[: slots.size, : slots.size] = kept
         else:  # in ascending order, so that nothing is written over what is still to be read
-            kernels.gather(self.values, slots, slots, self.values[: slots.size, : slots.size], 0.0)
+            kernels.gather(self.values, slots, slots, 1.0, self.values[: slots.size, : slots.size], 0.0)
         held = self._held[slots]
         self._slots[self._held] = -1
         self._held, self._slots[held] = held, np.arange(held.size)
@@ -444,10 +430,7 @@ class Square:
 
     def _copy(self, slots: np.ndarray, least: float) -> np.ndarray:
         out = self.rows.spaces[0].array(slots.size, slots.size, self.dtype)
-        if self.fixed is not None:
-            kernels.from_fixed(self.values, slots, slots, self.unit, out)
-            return out
-        kernels.gather(self.values, slots, slots, out, least)
+        kernels.gather(self.values, slots, slots, self.unit, out, least)
         return out
 
 

@@ -63,6 +63,6 @@ class SharedValues:
             test.values, columns = (values, where, first), (slice(0, first), slice(last + 1, self.blocks.n))
         else:
             copied = self._room.array(trained.size, held_out.size, np.float64)
-            kernels.gather(values, where, tested, copied, 0.0)
+            kernels.gather(values, where, tested, 1.0, copied, 0.0)
             test.values = copied, np.arange(trained.size), 0
         rows.take_matrix(values, self.error, where, columns)

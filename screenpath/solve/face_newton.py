@@ -153,7 +153,7 @@ class Factor:
 
     def __init__(self, Q, base, ridge, matrix):
         self.base, self.ridge = base, ridge
-        gram_kernels.gather(Q, base, base, matrix, 0.0)
+        gram_kernels.gather(Q, base, base, 1.0, matrix, 0.0)
         self.shift = ridge * (matrix.diagonal().max(initial=0.0) or 1.0)  # rows of zeros have none
         matrix[np.diag_indices(base.size)] += self.shift
         # The transposed is the same matrix in the order of columns that LAPACK wants.
@@ -204,7 +204,7 @@ class Factor:
         new = new_joined.size + new_left.size
         if new:
             columns = np.zeros((self.base.size, new), dtype=self.border.dtype, order="F")
-            gram_kernels.gather(Q, new_joined, self.base, columns.T, 0.0)
+            gram_kernels.gather(Q, new_joined, self.base, 1.0, columns.T, 0.0)
             columns[self.at[new_left], np.arange(new_joined.size, new)] = 1.0
             columns = self.trsm(1.0, self.lower, columns, lower=1, overwrite_b=1)
             self.known[new_joined] = self.border.shape[1] + np.arange(new_joined.size)

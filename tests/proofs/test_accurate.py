@@ -122,10 +122,10 @@ def test_sums_over_stored_rows(dtype):
         columns, found = rng.permutation(2050)[:9], np.full(9, 2.0)
         distances.add_rows_at(Q, some, np.resize(weights, size), columns, found)
         np.testing.assert_array_equal(found, 1.0 + out[columns])
-    for least in (0.0, 2.0):
+    for least in (0.0, 4.0):
         found = np.empty((2, 9), dtype=dtype)
-        distances.gather(Q, index[:2], columns, found, least)
-        exact = Q[np.ix_(index[:2], columns)]
+        distances.gather(Q, index[:2], columns, 3.0, found, least)
+        exact = 3.0 * Q[np.ix_(index[:2], columns)]
         np.testing.assert_array_equal(found, np.where(np.abs(exact) < least, 0.0, exact))
     norms, ones, large = np.array([3.0, 0.0, 5.0, 1.0, 7.0, 2.0, 4.0]), np.ones((8, 1), dtype=dtype), 2.0**53
     assert distances.spread(weights, norms) == np.abs(weights) @ norms

@@ -62,7 +62,7 @@ def test_sums_are_within_their_bounds(monkeypatch, name, share):
     rows.weighted_sum(np.ones(rows.n))
     assert rows.keeps and rows.error > plain
     exact, worst = y[:, None] * exact_kernel(X, FUNCTIONS[name]) * y, 0.0
-    values = rows.fixed.unit * rows.fixed_values.astype(np.longdouble)
+    values = rows.fixed.unit * rows.kept_values()[0].astype(np.longdouble)
     off = y[:, None] * values * y - exact
     for i in range(0, rows.n, 7):
         for theta in (np.where(off[i] > 0.0, 1.0, -1.0), np.eye(rows.n)[i]):
@@ -88,8 +88,9 @@ def test_values_are_the_same_for_each_sum(monkeypatch, storage, threads):
     assert two.weighted_sum(theta).tobytes() == whole.tobytes() and two.keeps
     assert two.sum_at(some, theta[some]).tobytes() == one.sum_at(some, theta[some]).tobytes()
     np.testing.assert_allclose(two.sum_at(some, theta[some], target), two.sum_at(some, theta[some])[target], rtol=1e-13)
-    assert two.fixed_values.dtype == np.int32 and np.array_equal(two.fixed_values, two.fixed_values.T)
-    assert np.diag(two.fixed_values).min() == fixed.LARGEST
+    values, unit = two.kept_values()
+    assert values.dtype == np.int32 and np.array_equal(values, values.T) and unit == two.fixed.unit
+    assert np.diag(values).min() == fixed.LARGEST
 
 
 def test_parts_of_the_square_are_those_of_the_values_that_are_kept():
@@ -101,7 +102,7 @@ def test_parts_of_the_square_are_those_of_the_values_that_are_kept():
         np.testing.assert_allclose(part, K[np.ix_(index, index)], rtol=0.0, atol=close)
         assert rows.sharpen() == (close == 1e-7)
     rows.forget()
-    assert rows.square.dtype == np.float32 and rows.square.fixed is rows.fixed
+    assert rows.square.dtype == np.float32 and rows.square.rows.keeps
 
 
 def test_values_are_kept_or_never_again_and_a_checkpoint_knows():

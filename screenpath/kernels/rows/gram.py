@@ -96,13 +96,13 @@ def inner(a, b):
 
 
 @kernel(leaf=True)
-def gather(Q, rows, columns, out, least):
-    """Write ``Q[rows][:, columns]`` to ``out``, with 0 for values smaller than ``least``."""
+def gather(Q, rows, columns, unit, out, least):
+    """Write ``unit Q[rows][:, columns]`` to ``out``, with 0 for values smaller than ``least``."""
     small, zero = out.dtype.type(least), out.dtype.type(0.0)
     for i in range(rows.size):
         row, found = Q[rows[i]], out[i]
         for j in range(columns.size):
-            found[j] = row[at(columns[j])]
+            found[j] = unit * row[at(columns[j])]
         for j in range(columns.size if least > 0.0 else 0):
             found[j] = zero if abs(found[j]) < small else found[j]
 
@@ -114,15 +114,6 @@ def to_fixed(K, scale, out, first, left):
         row = out[first + i, left : left + K.shape[1]]
         for j in range(row.size):
             row[j] = np.int32(K[i, j] * scale + 0.5)
-
-
-@kernel(leaf=True)
-def from_fixed(Q, rows, columns, unit, out):
-    """Write ``unit Q[rows][:, columns]`` to ``out``."""
-    for i in range(rows.size):
-        row, found = Q[rows[i]], out[i]
-        for j in range(columns.size):
-            found[j] = unit * row[at(columns[j])]
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -354,20 +345,14 @@ def warm_up():
     spread(weights, weights)
     spread_at(weights, weights, index)
     inner(weights, weights)
-    for dtype in (np.float64, np.float32):
+    for dtype in (np.float64, np.float32, np.int32):
         Q = np.eye(2, dtype=dtype)
         add_rows(Q, index, weights, np.zeros(2), 0)
         add_rows_at(Q, index, weights, index, np.zeros(2))
         mirror(Q, 0, 2)
-        gather(Q, index, index, np.empty((2, 2)), 0.0)
-        gather(Q, index, index, np.empty((2, 2), dtype=np.float32), 0.0)
-    fixed = np.eye(2, dtype=np.int32)
-    to_fixed(np.eye(2), 1.0, fixed, 0, 0)
-    add_rows(fixed, index, weights, np.zeros(2), 0)
-    add_rows_at(fixed, index, weights, index, np.zeros(2))
-    mirror(fixed, 0, 2)
-    from_fixed(fixed, index, index, 1.0, np.empty((2, 2)))
-    from_fixed(fixed, index, index, 1.0, np.empty((2, 2), dtype=np.float32))
+        gather(Q, index, index, 1.0, np.empty((2, 2)), 0.0)
+        gather(Q, index, index, 1.0, np.empty((2, 2), dtype=np.float32), 0.0)
+    to_fixed(np.eye(2), 1.0, np.eye(2, dtype=np.int32), 0, 0)
     X = matrix_of(np.eye(2))
     exponentials(-np.eye(2))
     scaled_exponentials(-np.eye(2), 1.0, 0.0, np.eye(2), 0)
