@@ -256,12 +256,8 @@ class KernelBlocks:
 
         Of dense rows it is in ``room``, if given, memory that is used again and again: new memory is slow.
         """
-        (K, finish), f = self._products(rows, columns, others, room), self.function
-        if finish is not None:
-            kernels.radial(K, *finish)
-        elif f.exponential:
-            kernels.exponentials(K)
-        elif f.name == "poly":
+        K, f = self.arguments(rows, columns, others, room, values=True), self.function
+        if f.name == "poly":
             with np.errstate(over="ignore"):  # whoever takes the values names an overflow
                 K *= f.gamma
                 K += f.coef0
@@ -275,18 +271,18 @@ class KernelBlocks:
 
         In float32, if that is the type of ``out``, no bound on errors holds.
         """
-        f = self.function
-        if not f.exponential or out.dtype != np.float32:
-            out[first : first + rows.size, : columns.size] = self.block(rows, columns)
-            return
-        if self.sparse or not self.steady:
-            out[first : first + rows.size, : columns.size] = self.arguments(rows, columns)
-        else:
-            unit, rbf = np.sqrt(f.gamma) if f.name == "rbf" else f.gamma, f.name == "rbf"
+        f, rough = self.function, self.function.exponential and out.dtype == np.float32
+        if rough and self.steady and not self.sparse:
+            rbf = f.name == "rbf"
             A, B = (np.zeros((index.size, -(-self.d // 4) * 4), dtype=np.float32) for index in (rows, columns))
-            A[:, : self.d], B[:, : self.d] = unit * self.X[rows], unit * self.X[columns]
+            for part, index in (A, rows), (B, columns):
+                part[:, : self.d] = (np.sqrt(f.gamma) if rbf else f.gamma) * self.X[index]
             kernels.rough_exponents(A, np.ascontiguousarray(B.T), not rbf, out, first)
-        kernels.rough_exponentials(out, first, first + rows.size, columns.size, f.constant)
+        else:
+            found = self.arguments(rows, columns) if rough else self.block(rows, columns)
+            out[first : first + rows.size, : columns.size] = found
+        if rough:
+            kernels.rough_exponentials(out, first, first + rows.size, columns.size, f.constant)
 
     @property
     def roughens(self) -> bool:
@@ -325,32 +321,28 @@ class KernelBlocks:
         bound = 1.05 * (ROUGH_UNIT * units + 2.0 * lowest * float(np.abs(w).sum()))
         return scale * np.stack([out[0], bound])
 
-    def arguments(self, rows, columns=None) -> np.ndarray:
-        """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel."""
-        K, finish = self._products(rows, columns)
-        if finish is not None:
-            kernels.exponents(K, *finish)
-        return K
-
-    def _products(self, rows, columns, others=None, room=None) -> tuple:
-        """Return inner products, and with what those of the RBF kernel become exponents; of the Laplacian kernel these
-        are returned.
+    def arguments(self, rows, columns=None, others=None, room=None, values=False) -> np.ndarray:
+        """Return inner products of rows as of :meth:`block`, or the exponents of an exponential kernel; with
+        ``values`` the exponentials of these.
         """
-        A = (self.X if others is None else others)[rows]
+        f, A = self.function, (self.X if others is None else others)[rows]
         a = self.squares[rows] if others is None else sp.row_squares(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
-        if self.function.name == "laplacian":
+        if f.name == "laplacian":
             K = np.empty((A.shape[0], B.shape[0]))
-            kernels.city_exponents(K, self.function.gamma, _matrix(A), _matrix(B))
-            return K, None
+            kernels.city_exponents(K, f.gamma, _matrix(A), _matrix(B))
+            if values:
+                kernels.exponentials(K, 1.0, 0.0, K, 0)
+            return K
         with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
             if room is None or self.sparse:
                 K = A @ B.T
             else:
                 K = np.matmul(A, B.T, out=room[: a.size * b.size].reshape(a.size, b.size))
         K = K.toarray() if sp.issparse(K) else K
-        rbf = self.function.name == "rbf"
-        return K, (a, b, self.function.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B)) if rbf else None
+        if f.name == "rbf":
+            kernels.exponents(K, a, b, f.gamma, EXPONENT_ERROR, _matrix(A), _matrix(B), values)
+        return K
 
     def diagonal_of(self, squares) -> np.ndarray:
         f = self.function

@@ -48,7 +48,7 @@ class SharedValues:
             function = self.blocks.function
             for rows, exponents in self._exponents:
                 how = gamma / function.gamma, float(function.constant)
-                kernels.scaled_exponentials(exponents, *how, self._values, rows.start)
+                kernels.exponentials(exponents, *how, self._values, rows.start)
                 kernels.mirror(self._values, rows.start, rows.stop)
             self._gamma = gamma
         return self._values

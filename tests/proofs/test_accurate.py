@@ -163,10 +163,10 @@ def exponents(K, A, B, gamma, allowed, sparse):
     K, a, b = K.copy(), (A * A).sum(axis=1), (B * B).sum(axis=1)
     A, B = (matrix_of(csr(X) if sparse else X) for X in (A, B))
     values = K.copy()
-    distances.radial(values, a, b, gamma, allowed, A, B)
-    distances.exponents(K, a, b, gamma, allowed, A, B)
+    distances.exponents(values, a, b, gamma, allowed, A, B, True)
+    distances.exponents(K, a, b, gamma, allowed, A, B, False)
     same = K.copy()
-    distances.exponentials(same)
+    distances.exponentials(same, 1.0, 0.0, same, 0)
     np.testing.assert_array_equal(values, same)
     return K
 

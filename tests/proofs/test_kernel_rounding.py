@@ -135,7 +135,7 @@ def test_exponentials_are_within_their_bound():
     ties = [-(k + 0.5) * log2 * (1.0 + e) for k in (0, 1, 2, 500, 1020) for e in (-1e-16, 0.0, 1e-16)]
     x = np.array([0.0, -5e-324, -1e-17, -log2, *ties, gram_kernels.LOWEST, *-(10.0 ** rng.uniform(-12.0, 2.85, 400))])
     K, worst = x[None].copy(), F(0)
-    gram_kernels.exponentials(K)
+    gram_kernels.exponentials(K, 1.0, 0.0, K, 0)
     with decimal.localcontext() as context:
         context.prec = 60
         for value, found in zip(x.tolist(), K[0].tolist(), strict=True):
@@ -143,7 +143,7 @@ def test_exponentials_are_within_their_bound():
             worst = max(worst, abs(F(found) - exact) / exact)
     assert K[0, 0] == 1.0 and F(2.0**-54) < worst <= F(gram_kernels.EXP)
     K = np.array([[np.nan, -np.inf, -1e9]])
-    gram_kernels.exponentials(K)
+    gram_kernels.exponentials(K, 1.0, 0.0, K, 0)
     assert np.isnan(K[0, 0]) and 0.0 < K[0, 1] == K[0, 2] < 2.0**-1000
 
 

@@ -12,7 +12,7 @@ from screenpath.kernels.rows.unowned import unowned
 ORDERED = {"contract", "nsz"}
 EPSILON = 2.3e-16
 UNDERFLOW = 750.0  # exp(-750) is 0
-EXP = 6.0 * 2.0**-53  # relative error of :func:`exponentials`, ...
+EXP = 6.0 * 2.0**-53  # relative error of :func:`_exponentials`, ...
 LOWEST = -708.0  # ... whose smallest value, of this, is a normal number
 LOG2E, TURN = 1.4426950408889634, 1.5 * 2.0**52
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # their sum; the first has 32 digits
@@ -149,25 +149,22 @@ def city_exponents(K, gamma, A, B):
             K[i, j] = -gamma * _apart(A, i, B, j, True)
 
 
-@kernel(fastmath=SUMS, leaf=True)
-def exponents(K, a, b, gamma, allowed, A, B):
-    """Turn inner products ``K = A B'``, shape (p, q), into ``-gamma ||x - z||^2``, in place.
+@kernel
+def exponents(K, a, b, gamma, allowed, A, B, values):
+    """Turn inner products ``K = A B'``, shape (p, q), into ``-gamma ||x - z||^2``, or with ``values`` into the
+    exponentials of these, in place: a row at a time, which stays in the nearest cache.
 
     ``a`` and ``b`` are the squared norms. Where cancellation may cost an exponent more than ``allowed``, its distance
     is summed over the features.
     """
-    K, A, B = unowned(K), unowned(A), unowned(B)
-    limit, largest = allowed / (4.0 * EPSILON * gamma), _largest(b)
+    K, A, B, turns = unowned(K), unowned(A), unowned(B), np.empty(b.size)
+    limit, largest = allowed / (4.0 * EPSILON * gamma), 0.0
+    for j in range(b.size):
+        largest = max(largest, b[j])
     for i in range(a.size):
         _exponents(K[i], i, a[i], b, gamma, (limit, largest), A, B)
-
-
-@kernel(leaf=True)
-def _largest(values):
-    largest = 0.0
-    for j in range(values.size):
-        largest = max(largest, values[j])
-    return largest
+        if values:
+            _exponentials(K[i], turns)
 
 
 @kernel(fastmath=SUMS, leaf=True)
@@ -190,25 +187,9 @@ def _exponents(row, i, own, b, gamma, limits, A, B):
 
 
 @kernel
-def exponentials(K):
-    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself, and alike on all machines
-    that round products and sums together.
-
-    ``x = k log 2 + r`` with ``|r| <= log(2) / 2``. ``k`` times the first part of log 2, and its difference from ``x``,
-    are exact; the rest of ``r`` is rounded by 0.35 units. The polynomial of degree 11, that of Taylor less the last of
-    its Chebyshev parts, is off by 0.1 units of ``exp(r)``, and in Horner's form rounded by less than 4, by less still
-    where products and sums are rounded together. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved to the last
-    digits of a number, is added to the exponent. Values below ``LOWEST`` count as that.
-    """
-    K, turns = unowned(K), np.empty(K.shape[1])
-    for i in range(K.shape[0]):
-        _exponentials(K[i], turns)
-
-
-@kernel
-def scaled_exponentials(X, scale, constant, K, first):
-    """Write ``exp(scale X) + constant``, as :func:`exponentials` forms it, to the beginnings of rows of ``K``, from the
-    row ``first`` on.
+def exponentials(X, scale, constant, K, first):
+    """Write ``exp(scale X) + constant``, of values ``scale X <= 0``, to the beginnings of rows of ``K``, from the row
+    ``first`` on; ``X`` may be ``K``.
     """
     X, K, turns = unowned(X), unowned(K), np.empty(X.shape[1])
     for i in range(X.shape[0]):
@@ -222,6 +203,15 @@ def scaled_exponentials(X, scale, constant, K, first):
 
 @kernel(fastmath={"contract"}, leaf=True)
 def _exponentials(row, turns):
+    """Replace values ``x <= 0`` by ``exp(x)``, in place, off by at most ``EXP`` of itself, and alike on all machines
+    that round products and sums together.
+
+    ``x = k log 2 + r`` with ``|r| <= log(2) / 2``. ``k`` times the first part of log 2, and its difference from ``x``,
+    are exact; the rest of ``r`` is rounded by 0.35 units. The polynomial of degree 11, that of Taylor less the last of
+    its Chebyshev parts, is off by 0.1 units of ``exp(r)``, and in Horner's form rounded by less than 4, by less still
+    where products and sums are rounded together. Times ``2^k`` is exact: ``k``, which ``TURN`` has moved to the last
+    digits of a number, is added to the exponent. Values below ``LOWEST`` count as that.
+    """
     bits, added = row.view(np.int64), turns.view(np.int64)
     for j in range(row.size):
         x = LOWEST if row[j] < LOWEST else row[j]
@@ -242,18 +232,6 @@ def _exponentials(row, turns):
         row[j] = p * r + 1.0
     for j in range(row.size):
         bits[j] += added[j] << 52
-
-
-@kernel
-def radial(K, a, b, gamma, allowed, A, B):
-    """Turn inner products into values of the RBF kernel: :func:`exponents`, then :func:`exponentials`, but a row at a
-    time, which stays in the nearest cache.
-    """
-    K, A, B, turns = unowned(K), unowned(A), unowned(B), np.empty(b.size)
-    limit, largest = allowed / (4.0 * EPSILON * gamma), _largest(b)
-    for i in range(a.size):
-        _exponents(K[i], i, a[i], b, gamma, (limit, largest), A, B)
-        _exponentials(K[i], turns)
 
 
 @kernel(fastmath={"contract"}, leaf=True)
@@ -301,7 +279,7 @@ def rough_exponentials(K, first, last, size, constant):
     """Replace ``x <= 0``, the first ``size`` values of float32 rows from ``first`` to before ``last``, by
     ``exp(x) + constant``, off by some 1e-7.
 
-    As :func:`exponentials`, with a polynomial of degree 6: its rest is 2.9 units of ``exp(r)``, its rounding 2, and
+    As :func:`_exponentials`, with a polynomial of degree 6: its rest is 2.9 units of ``exp(r)``, its rounding 2, and
     that of ``r`` 0.8 units.
     """
     turns = np.empty(size, dtype=np.float32)
@@ -354,12 +332,10 @@ def warm_up():
         gather(Q, index, index, 1.0, np.empty((2, 2), dtype=np.float32), 0.0)
     to_fixed(np.eye(2), 1.0, np.eye(2, dtype=np.int32), 0, 0)
     X = matrix_of(np.eye(2))
-    exponentials(-np.eye(2))
-    scaled_exponentials(-np.eye(2), 1.0, 0.0, np.eye(2), 0)
+    exponentials(-np.eye(2), 1.0, 0.0, np.eye(2), 0)
     rough = np.zeros((4, 4), dtype=np.float32)
     rough_exponents(rough, rough, False, rough.copy(), 0)
     rough_arguments(rough, rough[0], rough[0])
     rough_exponentials(rough, 0, 2, 2, 0.0)
-    exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
-    radial(np.eye(2), weights, weights, 1.0, 1e-13, X, X)
+    exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X, True)
     city_exponents(np.eye(2), 1.0, X, X)
