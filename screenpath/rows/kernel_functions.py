@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from screenpath.data.words.numerals import is_number, number_of
 from screenpath.errors import UsageError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.kernels.rows import precise
@@ -78,15 +78,12 @@ def parse_gamma(text, d: int, X=None) -> float:
             raise UsageError(f"`gamma` must be a positive number, NUMBER/d or scale, not {text!r}") from None
     if text.strip() == SCALE and X is not None:
         return scale_of(X, d)
-    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(/\s*d)?\s*", text)
-    try:
-        value = float(match.group(1)) if match else np.nan
-    except ValueError:
-        value = np.nan
-    if match is None or not (np.isfinite(value) and value > 0.0):
+    number, *over = (part.strip() for part in text.split("/"))
+    value = number_of(number) if is_number(number) and over in ([], ["d"]) else np.nan
+    if not (np.isfinite(value) and value > 0.0):
         what = f"gamma must be a positive number, NUMBER/d or scale, not '{text}'"
         raise UsageError(what, "for example 1/d, 0.1/d or 0.05")
-    return value / max(d, 1) if match.group(2) else value
+    return value / max(d, 1) if over else value
 
 
 def scale_of(X, d: int) -> float:
