@@ -326,10 +326,8 @@ class KernelBlocks:
         a = self.squares[rows] if others is None else sp.row_squares(A)
         B, b = (self.X, self.squares) if columns is None else (self.X[columns], self.squares[columns])
         if f.name == "laplacian":
-            K = np.empty((A.shape[0], B.shape[0]))
-            kernels.city_exponents(K, f.gamma, _matrix(A), _matrix(B))
-            if values:
-                kernels.exponentials(K, 1.0, 0.0, K, 0)
+            K = np.empty((a.size, b.size))
+            kernels.city_exponents(K, f.gamma, _matrix(A), _matrix(B), values)
             return K
         with np.errstate(over="ignore", invalid="ignore"):  # whoever takes the values names an overflow
             if room is None or self.sparse:

@@ -140,13 +140,15 @@ def _apart(A, i, B, j, city):
     return total
 
 
-@kernel(fastmath=SUMS, leaf=True)
-def city_exponents(K, gamma, A, B):
-    """Write ``-gamma ||x - z||_1`` to ``K``, shape (p, q)."""
-    A, B = unowned(A), unowned(B)
+@kernel(fastmath=SUMS)
+def city_exponents(K, gamma, A, B, values):
+    """Write ``-gamma ||x - z||_1`` to ``K``, shape (p, q), or with ``values`` the exponentials of these."""
+    K, A, B, turns = unowned(K), unowned(A), unowned(B), np.empty(K.shape[1])
     for i in range(K.shape[0]):
         for j in range(K.shape[1]):
             K[i, j] = -gamma * _apart(A, i, B, j, True)
+    for i in range(K.shape[0] if values else 0):  # in one loop the distances take longer
+        _exponentials(K[i], turns)
 
 
 @kernel
@@ -188,9 +190,7 @@ def _exponents(row, i, own, b, gamma, limits, A, B):
 
 @kernel
 def exponentials(X, scale, constant, K, first):
-    """Write ``exp(scale X) + constant``, of values ``scale X <= 0``, to the beginnings of rows of ``K``, from the row
-    ``first`` on; ``X`` may be ``K``.
-    """
+    """Write ``exp(scale X) + constant``, of ``scale X <= 0``, to the beginnings of rows of ``K`` from ``first`` on."""
     X, K, turns = unowned(X), unowned(K), np.empty(X.shape[1])
     for i in range(X.shape[0]):
         row = K[first + i, : X.shape[1]]
@@ -338,4 +338,4 @@ def warm_up():
     rough_arguments(rough, rough[0], rough[0])
     rough_exponentials(rough, 0, 2, 2, 0.0)
     exponents(np.eye(2), weights, weights, 1.0, 1e-13, X, X, True)
-    city_exponents(np.eye(2), 1.0, X, X)
+    city_exponents(np.eye(2), 1.0, X, X, True)
