@@ -401,8 +401,8 @@ class KernelModel(BoxModel):
         if not start_kernels.start_turns(problem, way, C, step):
             return None
         turned = total + self.rows.weighted_sum(step)
-        before = start_kernels.start_gap(problem, start, total, C)
-        after = start_kernels.start_gap(problem, start + step, turned, C)
+        way = start, total, start + step, turned
+        before, after = (start_kernels.start_gap(problem, way, share, C) for share in (0.0, 1.0))
         return turned if after < start_kernels.WORTH * before else None
 
     def lift(self, C: float, reduced: KernelReduced, solution):  # type: ignore[override]  # as of `reduce`

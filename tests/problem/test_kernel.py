@@ -145,7 +145,8 @@ def test_as_many_change_ends_as_a_part_of_the_way_is_worth(survivors, expected):
     turned = np.flatnonzero(step)
     assert turned.size == expected and np.all(step[turned] == -1.0)
     assert set(turned) == set(np.argsort(c[:survivors])[:expected])  # those that the gradient c - C Q theta asks for
-    here, there = (kernels.start_gap(box, x, Q @ x, C) for x in (start, start + step))
+    way = start, Q @ start, start + step, Q @ (start + step)
+    here, there = (kernels.start_gap(box, way, share, C) for share in (0.0, 1.0))
     t = c - C * Q @ start
     assert here == pytest.approx(float(np.sum((np.maximum(t, 0.0) - start * t)[:survivors])))
     assert there < kernels.WORTH * here

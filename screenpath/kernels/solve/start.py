@@ -25,17 +25,13 @@ def start_share(problem, way, C, share):
     Also 0 if many of them would leave the end of their box: their effects on the gap may cancel out, but each of them
     is one more variable to solve for.
     """
-    (status, c, lo, hi), (theta, total, guess, guess_total) = problem, way
-    here, there, leaving, inside = 0.0, 0.0, 0.0, 0.0
-    for i in range(c.size):
-        alive = 1.0 if status[i] == 0 else 0.0
-        t = c[i] - C * total[i]
-        here += alive * (max(lo[i] * t, hi[i] * t) - theta[i] * t)
-        u = t - share * C * (guess_total[i] - total[i])
-        there += alive * (max(lo[i] * u, hi[i] * u) - (theta[i] + share * (guess[i] - theta[i])) * u)
-        held = (theta[i] <= lo[i]) | (theta[i] >= hi[i])
-        leaving += alive if held & (guess[i] != theta[i]) else 0.0
-        inside += 0.0 if held else alive
+    (status, _, lo, hi), (theta, _, guess, _) = problem, way
+    leaving, inside = 0, 0
+    for i in range(theta.size):
+        alive, held = status[i] == 0, (theta[i] <= lo[i]) | (theta[i] >= hi[i])
+        leaving += alive & held & (guess[i] != theta[i])
+        inside += 0 if held else alive
+    here, there = start_gap(problem, way, 0.0, C), start_gap(problem, way, share, C)
     return share if there < WORTH * here and leaving <= LEAVING * inside else 0.0
 
 
@@ -63,12 +59,12 @@ def start_part(problem, way, share, start, start_total, step):
 
 
 @kernel(fastmath=SUMS, leaf=True)
-def start_gap(problem, point, total, C):
-    """Return ``sum phi_i(t_i) - point_i t_i`` over the survivors, ``t = c - C total``: their gap, over C."""
-    (status, c, lo, hi), gap = problem, 0.0
+def start_gap(problem, way, share, C):
+    """Return the survivors' gap, over C, at a part of the way: ``sum phi_i(t_i) - point_i t_i``."""
+    (status, c, lo, hi), (theta, total, guess, guess_total), gap = problem, way, 0.0
     for i in range(c.size):
-        t = c[i] - C * total[i]
-        part = max(lo[i] * t, hi[i] * t) - point[i] * t
+        t = c[i] - C * (total[i] + share * (guess_total[i] - total[i]))
+        part = max(lo[i] * t, hi[i] * t) - (theta[i] + share * (guess[i] - theta[i])) * t
         gap += part if status[i] == 0 else 0.0
     return gap
 
@@ -96,17 +92,13 @@ def start_turns(problem, way, C, step):
     chosen = int(part * turning)
     if chosen < TURNED:
         return 0
-    here, there = 0.0, 0.0
+    if start_gap(problem, way, part, C) >= WORTH * start_gap(problem, way, 0.0, C):
+        return 0
     outward = np.empty(c.size)
     for i in range(c.size):
-        d, t = guess[i] - start[i], c[i] - C * total[i]
-        u = t - part * C * (guess_total[i] - total[i])
-        alive, held = status[i] == 0, (start[i] <= lo[i]) | (start[i] >= hi[i])
-        here += max(lo[i] * t, hi[i] * t) - start[i] * t if alive else 0.0
-        there += max(lo[i] * u, hi[i] * u) - (start[i] + part * d) * u if alive else 0.0
-        outward[i] = (-u if d > 0.0 else u) if alive & held & (d != 0.0) else np.inf
-    if there >= WORTH * here:
-        return 0
+        d, t = guess[i] - start[i], c[i] - C * (total[i] + part * (guess_total[i] - total[i]))
+        turns = (status[i] == 0) & ((start[i] <= lo[i]) | (start[i] >= hi[i])) & (d != 0.0)
+        outward[i] = (-t if d > 0.0 else t) if turns else np.inf
     last = np.partition(outward, chosen - 1)[chosen - 1]
     chosen = 0
     for i in range(c.size):
@@ -150,7 +142,7 @@ def warm_up():
     problem, way = (np.zeros(2, dtype=np.int8), a, a, a), (a, a, a, a)
     start_share(problem, way, 1.0, 0.5)
     start_part(problem, way, 0.5, a.copy(), a.copy(), a.copy())
-    start_gap(problem, a, a, 1.0)
+    start_gap(problem, way, 0.5, 1.0)
     start_turns(problem, way, 1.0, a.copy())
     changes(a, a, a, np.zeros(3, dtype=np.int64), np.empty(3))
     start_lift(index, a[:1].copy(), a[:1].copy(), 1.0, a, a, a.copy())
