@@ -13,12 +13,12 @@ import numpy as np
 
 from screenpath.kernels.problem import box as box_kernels
 from screenpath.kernels.problem import intercept as kernels
-from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
+from screenpath.numbers.rounding import OUTWARD, UNIT
 from screenpath.problem.box_types import Certificate, Screened, one_sided
 from screenpath.problem.free import HIDDEN, FreeIntercept
 from screenpath.problem.intercept import Balanced, inside
 from screenpath.problem.kernel import KernelModel
-from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
+from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, combined
 from screenpath.problem.reduced import Freed
 from screenpath.problem.smooth import sums
 from screenpath.regions.lever import KernelLevered, distance
@@ -152,12 +152,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         return spread, length, [float((self.signs * point.products)[index].mean()) for point in points]
 
     def products_of(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the products of all rows, without signs, with a combination of some; and their error."""
-        order = np.argsort(index)
-        index, weights = index[order], weights[order]
-        out = self.rows.sum_at(index, weights * self.signs[index])
-        error = sum_error(self.rows, index.size, float(weights @ self.norms[index]) * (1.0 + gamma(index.size + 8)))
-        return out * self.signs, error
+        return combined(self.rows, index, weights)
 
     def mixture(self, index: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the coefficients of ``sum_k share_k x_index[k]``, and an upper bound of its squared norm."""

@@ -107,6 +107,17 @@ def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: fl
     return total, known.updates + 1, drift(known.product_error + error, spread)
 
 
+def combined(
+    rows: GramRows, index: np.ndarray, weights: np.ndarray, target: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    """Return the products of rows ``target``, or all, with a combination of some, no signs counted; and their error."""
+    order, signs = np.argsort(index), rows.signs if target is None else rows.signs[target]
+    index, weights = index[order], weights[order]
+    out = rows.sum_at(index, weights * rows.signs[index], target)
+    spread = float(weights @ rows.norms[index]) * (1.0 + gamma(index.size + 8))
+    return out * signs, sum_error(rows, index.size, spread)
+
+
 def spread_of(theta: np.ndarray, norms: np.ndarray) -> float:
     """Return an upper bound of ``sum_j |theta_j| ||z_j||``, to which the rounding of a product is relative."""
     return gram.spread(theta, norms) * (1.0 + gamma(theta.size + 8))

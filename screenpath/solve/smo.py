@@ -21,7 +21,7 @@ from screenpath.kernels.problem import intercept as intercept_kernels
 from screenpath.kernels.solve import active_set as kernels
 from screenpath.numbers.rounding import OUTWARD, UNIT, gamma
 from screenpath.problem.intercept import balanced_to, inside
-from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, sum_error
+from screenpath.problem.kernel_products import FAR, KernelReduced, Multiplied, combined
 from screenpath.problem.smooth import sums
 from screenpath.regions.geometry import ROUNDING
 from screenpath.regions.lever import KernelLevered
@@ -304,17 +304,9 @@ class FreeRun(Run):
         flipped = self.signs < 0.0
         seen = KernelLevered(
             self.signs * (r.c - self.products), np.where(flipped, up, down), np.where(flipped, down, up), slack,
-            self.freed.typical, r.norms, self._combined,
+            self.freed.typical, r.norms, lambda some, weights: combined(r.rows, r.index[some], weights, r.index),
         )  # fmt: skip
         return np.where(free, seen.decide(radius) * self.signs, self.decided).astype(np.int8)
-
-    def _combined(self, index: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the products of the survivors, without signs, with a combination of some; and their error."""
-        r, order = self.reduced, np.argsort(index)
-        index, weights = index[order], weights[order]
-        out = r.rows.sum_at(r.index[index], weights * self.signs[index], r.index)
-        spread = float(weights @ r.norms[index]) * (1.0 + gamma(index.size + 8))
-        return out * self.signs, sum_error(r.rows, index.size, spread)
 
     def _screen(self, gap: float) -> None:
         before = self.screened
