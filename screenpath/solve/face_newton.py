@@ -37,14 +37,12 @@ class FaceNewton:
         self.ridge, self.most, self.free, self.space = RIDGE, min(most, MOST_FREE), free, space or Space()
         self.factor: Factor | None = None
 
-    def improve(self, Q, lo, hi, alpha, t, target: float) -> int:
+    def improve(self, Q, lo, hi, alpha, t, target: float) -> None:
         """Take steps on the coordinates inside their box or pulled into it; update ``alpha`` and the gradient ``t``.
 
         Each step goes towards the maximum over a face of the box, shortened to the maximum on the way: the dual never
-        decreases. Ends when these coordinates' part of the gap is at most ``target``. Returns the rows of Q summed
-        over.
+        decreases. Ends when these coordinates' part of the gap is at most ``target``.
         """
-        touched = 0
         self.factor = None  # of another part of the matrix
         left, pull = self.measure(t, lo, hi, alpha)
         for _ in range(STEPS):
@@ -58,7 +56,6 @@ class FaceNewton:
             moved = step != 0.0
             image = np.zeros(t.size)
             gram_kernels.add_rows(Q, free[moved], step[moved], image, 0)
-            touched += 2 * free.size
             slope, curvature, before = float(step @ pull[free]), float(step @ image[free]), left
             if slope > 0.0:
                 length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
@@ -76,7 +73,6 @@ class FaceNewton:
             # Without a slope its rounding may be to blame.
             if not slope > 0.0 or (slow and self.factor is not None and not self.factor.serves(self.ridge)):
                 self.factor = None
-        return touched
 
     def measure(self, t, lo, hi, alpha) -> tuple[float, np.ndarray]:
         """Return the coordinates' part of the gap, and the pull on each."""
