@@ -156,8 +156,3 @@ def packed(values: Callable[[slice, slice], np.ndarray], n: int, ridge: float) -
     form[k + 1, k] += ridge
     form[k, k] += np.where(k < n - half, ridge, 1.0)
     return form.reshape(-1, order="F")
-
-
-def blocks_of(X, function: KernelFunction, inexact: float) -> KernelBlocks:
-    """Return the blocks of a kernel function between data rows."""
-    return (GivenBlocks if function.given else KernelBlocks)(X, function, inexact)

@@ -20,7 +20,7 @@ from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
 from screenpath.rows.fixed import FixedValues
-from screenpath.rows.given_kernel import blocks_of
+from screenpath.rows.given_kernel import GivenBlocks
 from screenpath.rows.kernel_functions import BLOCK_BYTES, ROUGH_HEIGHT, ROUGH_UNIT, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
@@ -133,7 +133,7 @@ class GramRows(Counted):
         self.touched: float = 0
         self.threads = usable_threads(threads)
         self._tiles: list[np.ndarray] = []  # where threads form their tiles
-        self._take(blocks_of(X, function, inexact))
+        self._take((GivenBlocks if function.given else KernelBlocks)(X, function, inexact))
 
     def _plan(self, max_memory) -> GramPlan:
         return plan_within(self.n, self.dtype.itemsize, max_memory)
@@ -415,7 +415,7 @@ class Square:
         """Forget all other rows, and make room for as many as are needed."""
         slots, size = np.sort(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
         if size > self.values.shape[0]:  # perhaps in the same memory, with longer rows
-            kept = self._copy(slots, 0.0)  # each value as it was formed, small ones too
+            kept = self.part(slots, small=True)  # each value as it was formed
             self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
             self.values[: slots.size, : slots.size] = kept
         else:  # in ascending order, so that nothing is written over what is still to be read
@@ -424,12 +424,12 @@ class Square:
         self._slots[self._held] = -1
         self._held, self._slots[held] = held, np.arange(held.size)
 
-    def part(self, slots: np.ndarray) -> np.ndarray:
-        """Return a compact copy of the values between rows at these places, valid until the next one."""
-        return self._copy(slots, self.rows.least if self.dtype.itemsize == 4 else 0.0)
-
-    def _copy(self, slots: np.ndarray, least: float) -> np.ndarray:
+    def part(self, slots: np.ndarray, small: bool = False) -> np.ndarray:
+        """Return a compact copy of the values between rows at these places, valid until the next one; in float32 small
+        values are 0 in it unless asked for.
+        """
         out = self.rows.spaces[0].array(slots.size, slots.size, self.dtype)
+        least = self.rows.least if self.dtype.itemsize == 4 and not small else 0.0
         kernels.gather(self.values, slots, slots, self.unit, out, least)
         return out
 

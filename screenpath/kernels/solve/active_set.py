@@ -18,11 +18,9 @@ def _mark(keys, rows, size, count, marks):
         for k in range(size):
             left -= keys[k] < last
     for k in range(size):
-        if keys[k] < last:
+        if keys[k] < last or (keys[k] == last and left > 0):
             marks[rows[k]] = True
-        elif keys[k] == last and left > 0:
-            marks[rows[k]] = True
-            left -= 1
+            left -= keys[k] == last
 
 
 @kernel
