@@ -414,12 +414,10 @@ class Square:
     def _keep(self, index: np.ndarray, needed: int) -> None:
         """Forget all other rows, and make room for as many as are needed."""
         slots, size = np.sort(self._slots[index]), min(int(SPARE * needed), self.rows.plan.square)
+        kept = self.part(slots, small=True)  # each value as it was formed
         if size > self.values.shape[0]:  # perhaps in the same memory, with longer rows
-            kept = self.part(slots, small=True)  # each value as it was formed
             self.values = self.rows.spaces[2].array(size, size + PADDING, self.dtype)
-            self.values[: slots.size, : slots.size] = kept
-        else:  # in ascending order, so that nothing is written over what is still to be read
-            kernels.gather(self.values, slots, slots, 1.0, self.values[: slots.size, : slots.size], 0.0)
+        self.values[: slots.size, : slots.size] = kept
         held = self._held[slots]
         self._slots[self._held] = -1
         self._held, self._slots[held] = held, np.arange(held.size)
