@@ -82,7 +82,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         for tries in range(TRIES):
             spread = self._spread(theta)
             alone = near is not None and (reference is None or near.rough is not None or reference.rough is not None)
-            found = Multiplied(theta, *self._updated(theta, near, near if alone else reference, spread))
+            found = self._updated(theta, near, near if alone else reference, spread)
             if near is not None and near.rough is not None and found.updates:  # else all of them have been formed
                 found = replace(found, rough=near.rough, since=near.since).followed(self.rows, C)
             point = self._placed(C, theta, found.total, intercept)
@@ -92,7 +92,7 @@ class FreeKernelModel(FreeIntercept, KernelModel):
             if point[1].theta is theta or intercept is not None or tries == TRIES - 1:
                 break
             near, theta = found, one_sided(self, point[1].theta)
-        return self._pair(C, theta, found.total, found.updates, found.product_error, spread, point, found.rough)
+        return self._pair(C, found, spread, point)
 
     def _placed(self, C, theta, total, intercept=None) -> tuple[tuple, Balanced]:
         """Return the intercept of a dual point (see :meth:`placed`), and the point with a signed sum of 0 there."""
@@ -100,13 +100,13 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         placed = self.placed(self.forms_of(C, theta, total), likely, intercept)
         return placed, self.balanced(theta, placed[-1], likely)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float, point=None, rough=None) -> Certificate:
-        (low, high, b, t), point = point or self._placed(C, theta, total)
-        off = self._off(C, product_error, spread)
+    def _pair(self, C, known: Multiplied, spread: float, point=None) -> Certificate:
+        theta, rough, off = known.theta, known.rough, self._off(C, known.product_error, spread)
+        (low, high, b, t), point = point or self._placed(C, theta, known.total)
         floor = (2.0 * UNIT * abs(b) if theta.any() else 0.0) + float(self.bounds[box_kernels.KINK])
         residue, shift, cost = self.residue(point, theta, t, off, floor)
         cost += 0.0 if self.bend is None else residue * residue * float(self.bend.max())
-        numbers = self._numbers(C, theta, total, updates, product_error, spread, floor, b, shift, cost)
+        numbers = self._numbers(C, known, spread, floor, b, shift, cost)
         numbers["error"] += cost + residue * self.largest_kink
         if rough is not None:  # whoever asks for products of all rows with the point
             numbers["point"].error += C * OUTWARD * float((rough / self.norms).max())

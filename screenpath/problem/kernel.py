@@ -84,7 +84,8 @@ class KernelModel(BoxModel):
     def middle(self, reference: Certificate, theta: np.ndarray, C: float):
         """Return the point halfway between the reference's w and ``C sum theta_i z_i``, see :meth:`BoxModel.middle`."""
         spread = self._spread(theta)
-        guess = self._multiplied(reference, theta, C, spread)
+        self._guess = guess = self._updated(theta, self._guess, reference, spread)
+        self._guess_for = (reference, C)
         point = cast(KernelPoint, reference.point)
         vector, products = np.empty((2, self.size))
         sqnorm, dual_sq, terms = kernels.box_halfway(
@@ -96,14 +97,8 @@ class KernelModel(BoxModel):
         rounding = spread * (error + 4.0 * UNIT * (spread + error)) + gamma(self.size + 8) * terms
         return center, C * C * dual_sq, rounding * OUTWARD, 0.0
 
-    def _multiplied(self, reference, theta, C, spread: float) -> Multiplied:
-        """Return the guess with its products, and keep it as the last guess."""
-        self._guess = Multiplied(theta, *self._updated(theta, self._guess, reference, spread))
-        self._guess_for = (reference, C)
-        return self._guess
-
-    def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> tuple[np.ndarray, int, float]:
-        """Return ``Q theta``, its updates and its error, from ``near`` or the reference: whichever differs in fewer
+    def _updated(self, theta, near: Multiplied | None, reference, spread: float) -> Multiplied:
+        """Return ``theta`` with its products, from those of ``near`` or the reference: whichever differs in fewer
         entries. ``spread`` is that of ``theta``.
         """
         index, step = self._changes
@@ -112,10 +107,10 @@ class KernelModel(BoxModel):
                 continue
             changed, nonzero, apart = start_kernels.changes(theta, known.theta, reference.theta, index, step)
             if changed == 0:
-                return known.total, known.updates, known.product_error
+                return Multiplied(theta, known.total, known.updates, known.product_error)
             if changed < nonzero and (changed < FEW or changed <= apart):
-                return moved(known, self.rows, index[:changed], step[:changed], spread)
-        return self.rows.weighted_sum(theta), 0, self._sum_error(theta)
+                return Multiplied(theta, *moved(known, self.rows, index[:changed], step[:changed], spread))
+        return Multiplied(theta, self.rows.weighted_sum(theta), 0, self._sum_error(theta))
 
     def _sum_error(self, weights: np.ndarray) -> float:
         """Return the error of ``Q weights`` computed from all rows."""
@@ -133,23 +128,18 @@ class KernelModel(BoxModel):
         self._start = (None, None)
         theta = one_sided(self, theta)
         spread = self._spread(theta)
-        total, updates, error = self._updated(theta, start if known is reference else None, reference, spread)
-        return self._pair(C, theta, total, updates, error, spread)
+        return self._pair(C, self._updated(theta, start if known is reference else None, reference, spread), spread)
 
-    def _pair(self, C, theta, total, updates, product_error, spread: float) -> Certificate:
-        floor = float(self.bounds[kernels.KINK])
-        return Certificate(**self._numbers(C, theta, total, updates, product_error, spread, floor))
+    def _pair(self, C, known: Multiplied, spread: float) -> Certificate:
+        return Certificate(**self._numbers(C, known, spread, float(self.bounds[kernels.KINK])))
 
-    def _numbers(
-        self, C, theta, total, updates, product_error, spread: float, floor: float = 0.0, b: float = 0.0,
-        shift: float = 0.0, cost: float = 0.0,
-    ) -> dict[str, Any]:  # fmt: skip
+    def _numbers(self, C, known: Multiplied, spread: float, floor=0.0, b=0.0, shift=0.0, cost=0.0) -> dict[str, Any]:
         """Return the fields of a certificate for a dual point whose products are known.
 
         ``floor`` is what the intercept ``b``, and the kinks, add to the error of linear forms. ``shift`` and ``cost``
         are those of :class:`Certificate`.
         """
-        slope = self.bounds[kernels.SLOPE]
+        theta, total, product_error, slope = known.theta, known.total, known.product_error, self.bounds[kernels.SLOPE]
         # By the rounding of C theta, of the difference of two of a row, and of the ends of the box.
         moved = ((1.0 + self.mirrored) * UNIT + slope) * C * spread
         off = self._off(C, product_error, spread)
@@ -190,7 +180,7 @@ class KernelModel(BoxModel):
             "rounding": max(gap - C * plain, 0.0),
             "n_R": n_R,
             "n_L": n_L,
-            "updates": updates,
+            "updates": known.updates,
             "total_error": total_error,
             "product_error": product_error,
         }
@@ -270,8 +260,8 @@ class KernelModel(BoxModel):
             self._guess = Multiplied(guess, its_total, its_updates, its_error)
         product_error = states.number(state, "product_error", 0.0)
         self.rows.keeping = states.count(state, "fixed") if "fixed" in state else 0  # as earlier versions
-        more = {"rough": states.vector(state, "rough", self.size, 0.0)} if np.size(state.get("rough", ())) else {}
-        return self._pair(C, theta, total, updates, product_error, self._spread(theta), **more)
+        rough = states.vector(state, "rough", self.size, 0.0) if np.size(state.get("rough", ())) else None
+        return self._pair(C, Multiplied(theta, total, updates, product_error, rough), self._spread(theta))
 
     def closed_form(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return ``s``, ``Q s`` and the largest C up to which ``theta = s`` is optimal (Ogawa 2014, Lemma 9).
@@ -295,7 +285,7 @@ class KernelModel(BoxModel):
             return self.certify(C, None, np.zeros(self.size))
         s, total, limit = self.closed_form()
         at = min(C, limit) if limit > 0.0 else C
-        return self._pair(at, s, total, 0, self._sum_error(s), self._spread(s))
+        return self._pair(at, Multiplied(s, total, 0, self._sum_error(s)), self._spread(s))
 
     def _surely_beyond(self, C: float) -> bool:
         """Tell whether the closed form, whose products cost all kernel rows, is not optimal at ``C``, by a few rows."""

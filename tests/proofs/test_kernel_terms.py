@@ -115,24 +115,29 @@ def test_products_are_updated_from_where_fewer_entries_differ(monkeypatch):
         point = np.where(np.arange(14) < changed, 2.0, 1.0)
         return SimpleNamespace(theta=point, total=point, updates=updates, product_error=error)
 
+    def updated(near, reference):
+        found = model._updated(theta, near, reference, 0.7)
+        assert found.theta is theta
+        return found.total, found.updates, found.product_error
+
     for changed, other, source in (
         (1, 0, "near"), (5, 6, "near"), (6, 6, "near"), (1, 14, "near"), (6, 5, "reference"), (14, 5, "reference"),
         (14, 14, "fresh"),
     ):  # fmt: skip
         near, reference = known(changed), known(other)
-        found = model._updated(theta, near, reference, 0.7)
+        found = updated(near, reference)
         if source == "fresh":
             assert found[1:] == (0, "fresh")
         else:
             expected = (near, changed) if source == "near" else (reference, other)
             assert found[0] is expected[0] and found[1:] == (expected[1], 0.7)
     same = known(0, error=0.2)
-    assert model._updated(theta, known(0), known(3), 0.7)[1:] == (3, 0.1)
+    assert updated(known(0), known(3))[1:] == (3, 0.1)
     for near in (None, known(0, before), known(3, before), known(5)):
-        assert model._updated(theta, near, same, 0.7)[1:] == (3, 0.2)
-    assert model._updated(theta, known(0, before), None, 0.7)[1:] == (0, "fresh")
-    assert model._updated(theta, known(0, before - 1), same, 0.7)[1:] == (before - 1, 0.1)
-    assert model._updated(theta, None, known(0, before), 0.7)[1:] == (0, "fresh")
+        assert updated(near, same)[1:] == (3, 0.2)
+    assert updated(known(0, before), None)[1:] == (0, "fresh")
+    assert updated(known(0, before - 1), same)[1:] == (before - 1, 0.1)
+    assert updated(None, known(0, before))[1:] == (0, "fresh")
 
 
 def test_an_update_adds_its_error(coarse):
@@ -185,12 +190,12 @@ def test_a_certificate_term_by_term(case, coarse):
         if case == "no loss":
             model.lo = np.zeros(14)
             model.c = -np.abs(model.c)
-        found = model._pair(C, theta, total, 7, product_error, spread)
+        found = model._pair(C, Multiplied(theta, total, 7, product_error), spread)
         expected, point = pair_of(model, C, theta, total, product_error, spread)
         for name, value in expected.items():
             assert getattr(found, name) == pytest.approx(value, rel=1e-12, abs=1e-300), name
         model.mirrored, model.bounds[kernels.SLOPE], more = True, 0.05, (0.21, 0.07, 0.03)
-        several = model._numbers(C, theta, total, 7, product_error, spread, more[0], 0.4, *more[1:])
+        several = model._numbers(C, Multiplied(theta, total, 7, product_error), spread, more[0], 0.4, *more[1:])
         for name, value in pair_of(model, C, theta, total, product_error, spread, 0.4, *more)[0].items():
             assert several[name] == pytest.approx(value, rel=1e-12, abs=1e-300), name
         assert (found.point.sqnorm, found.point.spread, found.point.error) == pytest.approx(point, rel=1e-12)
