@@ -151,8 +151,9 @@ class Run:
         self.primal, self.gap = r.offset + linear - 0.5 * self.w_sq + gap, gap
         if gap <= tol * abs(self.primal):
             return True
-        self.stuck = self.stuck or not np.isfinite(gap)
-        self.stuck = self.stuck or self.progress.stalls(gap, gap - self.primal, self.blur(linear))
+        # The rounding error of the dual value grows with the norms.
+        blur = self.error * float(np.abs(self.alpha) @ r.norms) + UNIT * (abs(linear) + self.w_sq)
+        self.stuck = self.stuck or not np.isfinite(gap) or self.progress.stalls(gap, gap - self.primal, blur)
         if SHORT * before < gap and before < np.inf:
             r.rows.sharpen()
         if dynamic:
@@ -172,11 +173,6 @@ class Run:
         loss, linear, _ = box_kernels.box_summary(self.kinks, self.products, r.lo, r.hi, self.alpha, 0, r.size)
         # The fixed rows are on their side, so only survivors leave a gap: sum phi_i(t_i) - alpha_i t_i.
         return loss - linear + float(self.alpha @ self.products), linear
-
-    def blur(self, linear: float) -> float:
-        """Return the rounding error of the dual value, which grows with the norms."""
-        size = np.abs(self.alpha)
-        return self.error * float(size @ self.reduced.norms) + UNIT * (abs(linear) + self.w_sq)
 
     def decide(self, gap: float) -> np.ndarray:
         """Return the decisions of the iterate's ball on each survivor; ``gap`` is at least that of the problem."""
