@@ -86,7 +86,7 @@ class Multiplied:
         spread = spread_of(step, rows.norms)
         if spread <= FAINT:
             rough[target] += 2.0 * spread * rows.norms[target]
-        elif C * spread * rows.rough_error > FAR:
+        elif C * spread * rows.blocks.rough_error > FAR:
             total[target] += rows.sum_at(index, step[index], target)
         else:
             sums, off = rows.rough_sum_at(index, step[index], target)

@@ -3,7 +3,7 @@ rows in use.
 
 Of more than a few rows no matrix of all pairs is kept in float64. A sum of rows costs what its rows cost to compute, in
 tiles that stay in the processor's cache, and a solver asks only for those whose dual variables have changed. Of some
-thousand rows of which many are asked for, all values are kept in 4 bytes each (:mod:`.fixed`).
+thousand rows of which many are asked for, all values are kept in 4 bytes each (:class:`FixedValues`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from screenpath.errors import ResourceError
 from screenpath.kernels.rows import gram as kernels
 from screenpath.numbers import sparse as sp
 from screenpath.rows.base import Counted
-from screenpath.rows.fixed import FixedValues
 from screenpath.rows.given_kernel import GivenBlocks
-from screenpath.rows.kernel_functions import BLOCK_BYTES, ROUGH_HEIGHT, ROUGH_UNIT, HeldOutRows, KernelBlocks
+from screenpath.rows.kernel_functions import BLOCK_BYTES, FixedValues, HeldOutRows, KernelBlocks
 from screenpath.rows.memory import usable_threads
 
 MOST = 1 << 62  # bytes: a record may name any whole number
@@ -58,10 +57,6 @@ class Allowance:
         """Divide what a limit leaves."""
         return cls(max(limit - beside, 0) // shares, beside, shares)
 
-    def limit_for(self, need: int) -> str:
-        """Return the option value with which a matrix could take ``need`` bytes."""
-        return as_option(1.01 * need * self.shares + self.beside)
-
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
@@ -96,7 +91,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most: i
         least = allowed - left + pair * few**2
         raise ResourceError(
             f"the kernel values of {few} rows need {in_words(least)}, but {in_words(allowed)} are allowed",
-            f"use `max_memory={given.limit_for(least)}`",
+            f"use `max_memory={as_option(1.01 * least * given.shares + given.beside)}`",
         )
     whole = itemsize == 8 and n <= (WHOLE if most is None else most) and 8 * n**2 <= left - pair * few**2
     fixed = itemsize == 8 and FEW < n <= MOST_HELD and not whole and 4 * n**2 <= FIXED_SHARE * left
@@ -322,11 +317,6 @@ class GramRows(Counted):
     def roughens(self) -> bool:
         """Tell whether rows may be rough from point to point."""
         return self.spares and self.n >= ROUGH_ROWS and self.has_rough_sums
-
-    @property
-    def rough_error(self) -> float:
-        """Return about what :meth:`rough_sum_at` is off by, over the sum of the weights' magnitudes."""
-        return 2.0 * ROUGH_UNIT * (self.d + ROUGH_HEIGHT)
 
     def rough_sum_at(self, index, weights, target) -> np.ndarray:
         """Return :meth:`sum_at` in float32, and bounds of what it is off by, shape (2, m)."""

@@ -30,6 +30,7 @@ PRECISE_CELLS = 1 << 24  # of sums in twice the precision computed at a time
 CHUNK_CELLS = 1 << 17  # of rows read at a time
 ROUGH_UNIT, ROUGH_HEIGHT = 2.0**-24, 64  # rounding of float32, and rows whose terms are added up in it
 ROUGHEST = 2.0**-7  # largest error of an exponent in float32
+LARGEST = 2**31 - 1  # the largest of the whole numbers that stand for values
 LIBRARY = 8.0 * UNIT  # relative error of a power: a few units in the last place on all machines
 
 
@@ -290,6 +291,11 @@ class KernelBlocks:
         far = max(2.0 * f.gamma * float(self.squares.max(initial=0.0)), 1.0)
         return far * (self.d + 8.0) * ROUGH_UNIT <= ROUGHEST
 
+    @property
+    def rough_error(self) -> float:
+        """Return about what :meth:`rough_sums` are off by, over the sum of the weights' magnitudes."""
+        return 2.0 * ROUGH_UNIT * (self.d + ROUGH_HEIGHT)
+
     def rough_sums(self, rows, weights, columns) -> np.ndarray:
         """Return ``sum_k weights[k] K(x_rows[k], x_j)`` for data rows ``columns`` in float32, and bounds of what they
         are off by, shape (2, m).
@@ -347,6 +353,41 @@ class KernelBlocks:
             return squares + f.constant
         with np.errstate(over="ignore"):
             return (f.gamma * squares + f.coef0) ** f.degree + f.constant
+
+
+class FixedValues:
+    """All values of an exponential kernel between the rows of ``blocks``, each a whole number of 4 bytes.
+
+    Such a value is at most the largest of the diagonal, of which the number is a share: it is off by half a unit, 2^-32
+    of that, where float32 would be off by up to 2^-25. Each is formed in the same tile whatever is asked for, so that
+    it is the same in a run that goes on as in one that was never stopped.
+    """
+
+    def __init__(self, blocks: KernelBlocks):
+        self.blocks, self.unit = blocks, (1.0 + blocks.function.constant) / LARGEST
+        # Half a unit; of the number itself and its unit each some roundings
+        self.error = (0.5 / LARGEST + 16.0 * UNIT) * OUTWARD
+        self._values: np.ndarray | None = None
+
+    def values(self, each: Callable, height: int, width: int) -> np.ndarray:
+        """Return the numbers, int32 of shape (n, n), formed when first asked for, in tiles of so many rows and columns.
+
+        ``each`` calls a function for each start, with memory for a tile.
+        """
+        if self._values is None:
+            n = self.blocks.n
+            found = np.empty((n, n), dtype=np.int32)
+
+            def one(start: int, room: np.ndarray) -> None:
+                rows = slice(start, min(start + height, n))
+                for left in range(0, rows.stop, width):
+                    tile = self.blocks.block(rows, slice(left, min(left + width, n)), room=room)
+                    kernels.to_fixed(tile, 1.0 / self.unit, found, start, left)
+
+            each(range(0, n, height), one)
+            kernels.mirror(found, 0, n)
+            self._values = found
+        return self._values
 
 
 class HeldOutRows:

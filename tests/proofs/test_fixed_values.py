@@ -9,10 +9,9 @@ from screenpath.catalogue.losses import LAD, SVM
 from screenpath.numbers.rounding import meets
 from screenpath.problem import kernel
 from screenpath.problem.kernel_products import spread_of, sum_error
-from screenpath.rows import fixed, gram, kernel_functions
-from screenpath.rows.fixed import FixedValues
+from screenpath.rows import gram, kernel_functions
 from screenpath.rows.gram import GramRows, plan_gram
-from screenpath.rows.kernel_functions import KernelFunction
+from screenpath.rows.kernel_functions import FixedValues, KernelFunction
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve import smo
 from screenpath.solve.smo import make_kernel_solver
@@ -90,7 +89,7 @@ def test_values_are_the_same_for_each_sum(monkeypatch, storage, threads):
     np.testing.assert_allclose(two.sum_at(some, theta[some], target), two.sum_at(some, theta[some])[target], rtol=1e-13)
     values, unit = two.kept_values()
     assert values.dtype == np.int32 and np.array_equal(values, values.T) and unit == two.fixed.unit
-    assert np.diag(values).min() == fixed.LARGEST
+    assert np.diag(values).min() == kernel_functions.LARGEST
 
 
 def test_parts_of_the_square_are_those_of_the_values_that_are_kept():
