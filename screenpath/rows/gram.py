@@ -72,15 +72,16 @@ class GramPlan:
 
     def describe(self) -> str:
         """Return the sentence printed before anything is allocated."""
-        most = "all of them" if self.fixed else f"at most {self.square}^2 of them"
+        most = "perhaps all of them" if self.fixed else f"at most {self.square}^2 of them"
         kept = "the whole matrix" if self.whole else f"values computed as needed, {most} kept"
         return f"kernel of {self.n} rows: {kept}, {in_words(self.most)} of the {in_words(self.allowed)} allowed"
 
 
-def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most: int | None = None) -> GramPlan:
+def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most=None, bounded=False) -> GramPlan:
     """Decide how many rows may be used at once; by default half of the free memory is allowed.
 
-    The matrix is kept of up to ``most`` rows, by default few. Of each pair of rows in use there are a value that is
+    The matrix is kept of up to ``most`` rows, by default few; of more, values that are ``bounded``, as those of an
+    exponential kernel, may be kept in 4 bytes each. Of each pair of rows in use there are a value that is
     kept, a copy, and if few are free a factor's entry.
     """
     given = max_memory if max_memory is not None else free_memory() // 2
@@ -94,7 +95,7 @@ def plan_gram(n: int, itemsize: int, max_memory: int | Allowance | None, most: i
             f"use `max_memory={as_option(1.01 * least * given.shares + given.beside)}`",
         )
     whole = itemsize == 8 and n <= (WHOLE if most is None else most) and 8 * n**2 <= left - pair * few**2
-    fixed = itemsize == 8 and FEW < n <= MOST_HELD and not whole and 4 * n**2 <= FIXED_SHARE * left
+    fixed = bounded and itemsize == 8 and FEW < n <= MOST_HELD and not whole and 4 * n**2 <= FIXED_SHARE * left
     left -= 8 * n**2 * whole + 4 * n**2 * fixed
     square = min(max(few, int(np.sqrt(left / (pair + FACTOR_BYTES)))), n, MOST_HELD)
     free = min(square, MOST_FREE, int(np.sqrt((left - pair * square**2) / FACTOR_BYTES)))
@@ -122,7 +123,7 @@ class GramRows(Counted):
         self.sparse = sp.issparse(X)
         self.dtype = np.dtype(dtype)
         self.signs = np.asarray(signs, dtype=np.float64)
-        self.plan = self._plan(max_memory)
+        self.plan = self._plan(max_memory, function.exponential)
         if tell is not None:
             tell(self.plan.describe())
         self.touched: float = 0
@@ -130,8 +131,8 @@ class GramRows(Counted):
         self._tiles: list[np.ndarray] = []  # where threads form their tiles
         self._take((GivenBlocks if function.given else KernelBlocks)(X, function, inexact))
 
-    def _plan(self, max_memory) -> GramPlan:
-        return plan_within(self.n, self.dtype.itemsize, max_memory)
+    def _plan(self, max_memory, bounded: bool) -> GramPlan:
+        return plan_within(self.n, self.dtype.itemsize, max_memory, bounded=bounded)
 
     def _take(self, blocks: KernelBlocks) -> None:
         self.blocks = blocks
@@ -142,7 +143,7 @@ class GramRows(Counted):
         self._plain = np.dtype(np.float32 if inside else np.float64)
         self.least = NOTHING * float(some.min(initial=1.0))
         self._matrix: np.ndarray | None = None
-        self.fixed = FixedValues(blocks) if self.plan.fixed and blocks.function.exponential else None  # may be kept
+        self.fixed = FixedValues(blocks) if self.plan.fixed else None  # may be kept
         self.keeps = False  # whether they are
         self.spaces = Space(), Space(), Space()  # of a compact copy, a factor, and the square: of one solve at a time
         self.square = Square(self, self._plain)
@@ -422,19 +423,19 @@ class Square:
         return out
 
 
-def plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, most: int | None = None) -> GramPlan:
+def plan_within(n: int, itemsize: int, max_memory: int | Allowance | None, most=None, bounded=False) -> GramPlan:
     """Return how many rows are used at once, within what the limit in force leaves.
 
     Allowances follow from data and options alone, so that a command takes the same steps each time. If more memory than
     estimated is taken already (another interpreter, other libraries), the rest counts, in large units for the same
     reason. An error would not help: a larger limit would allow more rows, which would not fit either.
     """
-    plan, limit = plan_gram(n, itemsize, max_memory, most), in_force()
+    plan, limit = plan_gram(n, itemsize, max_memory, most, bounded), in_force()
     if limit.left is not None and plan.most > limit.left:
         given = max_memory if isinstance(max_memory, Allowance) else Allowance(plan.allowed)
         size = limit.left // ROUND_TO * ROUND_TO - ROUND_TO  # the process may grow meanwhile
         # A larger limit loses up to twice as much as well.
         less = Allowance(size, given.beside + given.shares * (given.size - size + 2 * ROUND_TO), given.shares)
-        plan = plan_gram(n, itemsize, less, most)
+        plan = plan_gram(n, itemsize, less, most, bounded)
         limit.check(plan.most, f"the kernel values of {n:,} rows")
     return plan

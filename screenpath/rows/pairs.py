@@ -21,7 +21,7 @@ MOST = 4096  # rows of a pair whose matrix is kept during its turn, 128 MB
 class SharedRows(GramRows):
     """Rows with class numbers in place of signs; :meth:`part` gives those of two classes with signs."""
 
-    def _plan(self, max_memory):
+    def _plan(self, max_memory, bounded):
         """Return the plan of the largest pair, beside what is kept of all labels: at most half of what is allowed."""
         sizes = np.bincount(self.signs.astype(np.int64))
         given = Allowance(free_memory() // 2) if max_memory is None else max_memory
@@ -89,7 +89,6 @@ class PairRows(GramRows):
 
     def _take(self, blocks) -> None:
         super()._take(blocks)
-        self.fixed = None  # there would be a matrix for each pair
         self.spaces = self.shared.spaces  # where the next pair has its square
         self.blocks.steady = False
 

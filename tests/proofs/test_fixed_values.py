@@ -1,17 +1,19 @@
 """Kernel values kept in 4 bytes each: their bounds, and certificates of paths with them, against longer arithmetic."""
 
+from fractions import Fraction as F
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import screenpath
 from screenpath.catalogue.losses import LAD, SVM
-from screenpath.numbers.rounding import meets
+from screenpath.numbers.rounding import UNIT, meets
 from screenpath.problem import kernel
 from screenpath.problem.kernel_products import spread_of, sum_error
 from screenpath.rows import gram, kernel_functions
 from screenpath.rows.gram import GramRows, plan_gram
-from screenpath.rows.kernel_functions import FixedValues, KernelFunction
+from screenpath.rows.kernel_functions import LARGEST, FixedValues, KernelFunction
 from screenpath.screen import parse_kernel_rule
 from screenpath.solve import smo
 from screenpath.solve.smo import make_kernel_solver
@@ -60,6 +62,8 @@ def test_sums_are_within_their_bounds(monkeypatch, name, share):
     plain = rows.error
     rows.weighted_sum(np.ones(rows.n))
     assert rows.keeps and rows.error > plain
+    # A value times its scale, the scale, the unit, and a weight times the unit are rounded as well.
+    assert F(rows.fixed.error) >= F(1, 2 * LARGEST) + 4 * F(UNIT)
     exact, worst = y[:, None] * exact_kernel(X, FUNCTIONS[name]) * y, 0.0
     values = rows.fixed.unit * rows.kept_values()[0].astype(np.longdouble)
     off = y[:, None] * values * y - exact
@@ -71,7 +75,7 @@ def test_sums_are_within_their_bounds(monkeypatch, name, share):
     assert worst <= 1.0 if share == 1.0 else worst > 1.0
 
 
-@pytest.mark.compiled_only
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("storage", ["dense", "sparse", "very sparse"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_are_the_same_for_each_sum(monkeypatch, storage, threads):
@@ -128,7 +132,7 @@ def test_only_kernels_of_a_bounded_size_and_plans_with_room_keep_values():
         assert kept_rows(function=KernelFunction(name))[0].fixed is None
     for n in (300, 3000, 8192, 8193):
         for allowed in (40 << 20, 90 << 20, 1 << 30, 4 << 30):
-            plan = plan_gram(n, 8, allowed)
+            plan = plan_gram(n, 8, allowed, bounded=True)
             assert plan.most <= allowed and plan.square >= min(n, gram.SQUARE)
             assert plan.fixed == (n <= 8192 and 4 * n**2 <= 0.25 * (allowed - 8 * n * min(n, gram.HEIGHT)))
 

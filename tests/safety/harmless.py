@@ -27,6 +27,9 @@ REDUCED = "k = np.floor(t / LN2 + 0.5)"
 REACHED = "what is left of an exponent is up to 1.5 ln 2 then, for which the series is below its bound as well"
 FUNCTIONS = "screenpath/rows/kernel_functions.py"
 COLUMNS = "width = max(1, CHUNK_CELLS // max(n, 1))"
+HALF = "self.error = (0.5 / LARGEST + 16.0 * UNIT) * OUTWARD"
+HALVES = ("(0.5 / LARGEST + 16.0 * UNIT) / OUTWARD", "8.0")
+CUT = "a value is rounded four times, which 8 units are enough for"
 CHUNKS = "how many columns are looked at at a time: what it costs, not what comes of it"
 OPEN = "share = np.maximum(up * (t + e), down * (e - t))"
 LEVER = "screenpath/kernels/screen/lever.py"
@@ -108,6 +111,7 @@ HARMLESS: dict[tuple[str, str, str, str], str] = {
         "exact = ((part - (total - back)) - (near + back) == 0.0).all(axis=0)  # the rest of two_sum(part, -near)",
         "part - (total - back) + (near + back)",
     ): "its two terms vanish, or differ in size: so it is for all pairs of numbers of half precision",
+    **{(FUNCTIONS, "FixedValues.__init__", HALF, changed): CUT for changed in HALVES},
     (PRECISE, "exp_minus", REDUCED, "t / LN2 - 0.5"): REACHED,
     (PRECISE, "exp_minus", REDUCED, "0.25"): REACHED,
     (PRECISE, "exp_minus", "r, r_low = plus(r, r_low, -product, -error)", "+error"): (

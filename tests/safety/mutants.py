@@ -72,6 +72,7 @@ NEAREST = {
     "screenpath/screen/pathwise.py": [RULES, f"{PROOFS}floors.py", f"{PROOFS}regions.py"],
     "screenpath/numbers/accurate.py": [f"{PROOFS}accurate.py"],
     "screenpath/kernels/rows/gram.py": [
+        f"{PROOFS}fixed_values.py",
         f"{PROOFS}accurate.py",
         f"{KERNEL}::test_exponentials_are_within_their_bound",
         f"{KERNEL}::test_rough_exponentials_are_as_good_as_float32",
@@ -84,7 +85,7 @@ NEAREST = {
         f"{SMOOTHED}a_row_alone_is_bounded_closely",
         f"{SMOOTHED}the_smoothing_of_a_row_is_divided_by_its_weight",
     ],
-    "screenpath/rows/kernel_functions.py": [VALUES, KERNEL],
+    "screenpath/rows/kernel_functions.py": [VALUES, KERNEL, f"{PROOFS}fixed_values.py"],
     "screenpath/kernels/rows/precise.py": [VALUES, KERNEL],
     "screenpath/problem/penalised_rounding.py": [PENALISED],
     "screenpath/kernels/problem/share.py": [f"{PROOFS}share.py"],
