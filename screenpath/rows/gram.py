@@ -11,6 +11,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
+from weakref import proxy
 
 import numpy as np
 
@@ -159,7 +160,7 @@ class GramRows(Counted):
         if self.plan.whole:
             self.matrix  # noqa: B018  # one for all
         found = copy(self)
-        found.signs, found.touched = signs, 0
+        found.signs, found.touched, found.square = signs, 0, Square(found, self.square.dtype)
         return found
 
     def take_matrix(self, matrix: np.ndarray, error: float, where: np.ndarray, columns: tuple[slice, ...]) -> None:
@@ -379,7 +380,8 @@ class Square:
     """Kernel values between the rows in use, without signs; what is known is kept while these change."""
 
     def __init__(self, rows: GramRows, dtype: np.dtype):
-        self.rows, self.values, self.dtype = rows, np.empty((0, 0), dtype=dtype), dtype
+        # Which own the square: all memory is free as soon as nobody uses the rows.
+        self.rows, self.values, self.dtype = proxy(rows), np.empty((0, 0), dtype=dtype), dtype
         self.unit = 1.0  # of the values
         self._held = np.empty(0, dtype=np.int64)
         self._slots = np.full(rows.n, -1, dtype=np.int64)

@@ -1,5 +1,8 @@
 """The kernel matrix: its values, its memory, and the same sums from a stored matrix, a cache and rounded values."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -229,3 +232,27 @@ def test_a_pair_of_labels_has_its_own_values(monkeypatch, name, most):
         some = np.arange(5, 50)
         np.testing.assert_allclose(pair.square.part(pair.square.slots(some)), K[5:50, 5:50], rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(pair.weighted_sum(np.ones(60)), signs * (K @ signs), rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("kept", ["whole", "in 4 bytes", "square"])
+def test_what_is_kept_is_free_with_the_rows(monkeypatch, kept):
+    """At once, not when garbage is collected next: a path after the other would hold the values of all."""
+    monkeypatch.setattr(gram, "WHOLE", 2048 if kept == "whole" else 0)
+    monkeypatch.setattr(gram, "FEW", 0 if kept == "in 4 bytes" else 2048)
+    X, signs, theta = problem(200)
+    rows = GramRows(X, FUNCTIONS["rbf"][0], signs, 1 << 24)
+    rows.weighted_sum(theta)
+    rows.square.part(rows.square.slots(np.arange(50)))
+    other = rows.signed(-signs)
+    other.square.slots(np.arange(20))
+    values, gone = weakref.ref(rows.square.values), weakref.ref(rows)
+    assert rows.keeps == (kept == "in 4 bytes")
+    gc.disable()
+    try:
+        del rows
+        assert gone() is None and (values() is None) == (kept == "square")
+        other.square.slots(np.arange(90))  # whose square is its own
+        del other
+        assert values() is None
+    finally:
+        gc.enable()
