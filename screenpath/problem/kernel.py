@@ -32,7 +32,7 @@ from screenpath.numbers.rounding import OUTWARD, UNIT, blurred, gamma, meets
 from screenpath.problem import ends, smooth
 from screenpath.problem.box import BoxModel
 from screenpath.problem.box_types import Certificate, Screened, one_sided
-from screenpath.problem.kernel_products import KernelReduced, Multiplied, drift, moved, spread_of, sum_error
+from screenpath.problem.kernel_products import KernelReduced, Multiplied, drift, formed, moved, spread_of, sum_error
 from screenpath.problem.sharp import kernel_sharpened
 from screenpath.regions.geometry import Ball, KernelPoint
 
@@ -110,7 +110,7 @@ class KernelModel(BoxModel):
                 return Multiplied(theta, known.total, known.updates, known.product_error)
             if changed < nonzero and (changed < FEW or changed <= apart):
                 return Multiplied(theta, *moved(known, self.rows, index[:changed], step[:changed], spread))
-        return Multiplied(theta, self.rows.weighted_sum(theta), 0, self._sum_error(theta))
+        return formed(self.rows, theta)
 
     def _sum_error(self, weights: np.ndarray) -> float:
         """Return the error of ``Q weights`` computed from all rows."""

@@ -55,11 +55,6 @@ class Multiplied:
     rough: np.ndarray | None = None
     since: np.ndarray | None = None
 
-    def formed(self, rows: GramRows) -> Multiplied:
-        """Return the same with products summed anew from all rows."""
-        total, terms = rows.weighted_sum(self.theta), int(np.count_nonzero(self.theta))
-        return Multiplied(self.theta, total, 0, sum_error(rows, terms, spread_of(self.theta, rows.norms)))
-
     def roughen(self, index: np.ndarray) -> None:
         """Let some rows be rough from now on, if their dual variables are 0; all products are those of the point."""
         self.rough = np.zeros(self.theta.size) if self.rough is None else self.rough.copy()
@@ -105,6 +100,12 @@ def moved(known, rows: GramRows, index: np.ndarray, step: np.ndarray, spread: fl
         total[firm] += rows.sum_at(index, step, firm)
     error = sum_error(rows, index.size, gram.spread_at(step, rows.norms, index) * (1.0 + gamma(step.size + 8)))
     return total, known.updates + 1, drift(known.product_error + error, spread)
+
+
+def formed(rows: GramRows, theta: np.ndarray) -> Multiplied:
+    """Return a dual point with its products, summed from all rows."""
+    total, terms = rows.weighted_sum(theta), int(np.count_nonzero(theta))
+    return Multiplied(theta, total, 0, sum_error(rows, terms, spread_of(theta, rows.norms)))
 
 
 def combined(
@@ -202,7 +203,7 @@ class KernelReduced:
         if self.rows.fixed.error * spread * (spread + self.C * self.reach) > BLUR * tol * abs(linear):
             self.formed = self.rows.keeps
             self.rows.keep(False)
-            self.near = self.near.formed(self.rows) if self.formed else self.near
+            self.near = formed(self.rows, self.near.theta) if self.formed else self.near
 
     def follow(self, near: Multiplied) -> None:
         """Take a point, with the products of its rough rows brought up to date."""

@@ -108,7 +108,7 @@ def test_products_are_updated_from_where_fewer_entries_differ(monkeypatch):
     model, _, _ = problem()
     monkeypatch.setattr(kernel, "FEW", 2)
     monkeypatch.setattr(kernel, "moved", lambda known, rows, index, step, spread: (known, index.size, spread))
-    monkeypatch.setattr(model, "_sum_error", lambda theta: "fresh")
+    monkeypatch.setattr(kernel, "formed", lambda rows, theta: kernel.Multiplied(theta, theta, 0, "fresh"))
     theta, before = np.ones(14), model.fresh_every
 
     def known(changed, updates=3, error=0.1):
