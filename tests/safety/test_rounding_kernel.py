@@ -9,7 +9,7 @@ import screenpath
 from screenpath import read_libsvm
 from screenpath.errors import DataError
 from screenpath.numbers.rounding import meets
-from screenpath.problem import kernel
+from screenpath.problem import kernel, kernel_products
 from screenpath.rows.gram import GramRows
 from screenpath.rows.kernel_functions import KernelFunction
 from screenpath.screen import parse_kernel_rule
@@ -49,9 +49,10 @@ def test_random_problems_at_hostile_scales():
 
 
 def test_without_the_bounds_false_certificates_are_found(monkeypatch):
-    monkeypatch.setattr(kernel, "sum_error", lambda *arguments: 0.0)
-    monkeypatch.setattr(kernel, "drift", lambda error, spread: error)
-    monkeypatch.setattr(kernel, "UNIT", 0.0)
+    for module in (kernel, kernel_products):
+        monkeypatch.setattr(module, "sum_error", lambda *arguments: 0.0)
+        monkeypatch.setattr(module, "drift", lambda error, spread: error)
+        monkeypatch.setattr(module, "UNIT", 0.0)
     monkeypatch.setattr(kernel.KernelModel, "sharpened", lambda self, certificate, tol: certificate)
     assert false_claim(250)
 
