@@ -11,6 +11,9 @@ from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, FILE, UNCERTIFIED, Whole, say
 from screenpath.errors import UsageError, flags, tell
 
+FORMAT = click.option(
+    "--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format."
+)
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 
 
@@ -22,7 +25,7 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @click.option("--seed", default=0, show_default=True, type=Whole(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", **FILE, help="Write what is predicted of each row without it, as CSV.")
 @click.option("--certificate", **FILE, help="Write the proof of every value, for screenpath verify FILE DATA.")
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format.")
+@FORMAT
 @results.training_options
 def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
@@ -82,15 +85,16 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
 @results.step_option
 @click.option("--top", default=10, show_default=True, type=Whole(min=1), help="Number of rows shown.")
 @click.option("-o", "--out", **FILE, help="Write all rows, in the same order, as CSV.")
+@FORMAT
 @results.training_options
-def influence(run, step, top, out, force, training, quiet):
+def influence(run, step, top, out, format, force, training, quiet):
     """Show which training rows move a run's model most: exact, by leaving out each of them.
 
     The columns are row (or its name), label or target, the decision value or prediction by the model of all rows (all)
     and by the model without the row (others), by how much the weights of the prepared features move (moved), and how
     many labels of other rows change (flips). Rows with a wrong label are often the first.
     """
-    from screenpath.data.words.tables import aligned, csv_text
+    from screenpath.data.words.tables import aligned, csv_text, finite
     from screenpath.engine.leave_out import check_left_out, leave_one_out
 
     opened = results.opened_run(run, quiet)
@@ -102,8 +106,11 @@ def influence(run, step, top, out, force, training, quiet):
         if output is not None:
             output.write(csv_text(head, lines))
         if output is None or not output.stdout:
-            texts = [[f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines[:top]]
-            say("".join(f"{line}\n" for line in aligned([head, *texts], 1)))
+            if format == "json":
+                say(json.dumps(finite([dict(zip(head, line, strict=True)) for line in lines[:top]]), indent=1) + "\n")
+            else:
+                texts = [[f"{v:.6g}" if isinstance(v, float) else str(v) for v in line] for line in lines[:top]]
+                say("".join(f"{line}\n" for line in aligned([head, *texts], 1)))
         still = one.counts["open"]
         if still and not quiet:
             tell(f"{still:,} rows are left open")

@@ -176,6 +176,8 @@ def test_influence_is_that_of_refits(call, tmp_path, data):
     assert len(rows) == 61 and rows[0]["row"] == said.out.splitlines()[1].split()[0]
     assert [int(row["row"]) - 1 for row in rows[:5]] == np.argsort(-found.distance)[:5].tolist()
     assert rows[0]["flips"] == str(found.flips()[found.distance.argmax()])
+    said = call("influence", str(tmp_path / "run"), "--step", f"C={C}", "--top", 3, "--format", "json")
+    assert [{name: str(value) for name, value in row.items()} for row in json.loads(said.out)] == rows[:3]
 
 
 @pytest.mark.parametrize("intercept", ["free", "none"])
