@@ -267,7 +267,7 @@ class ForeignProblem:
             raise given.of_other_labels(names)
         theirs, found = {frozenset(one.labels): one for one in given.pairs}, []
         for pair in self.pairs_of_labels:
-            self.model.begin(pair.model)
+            self.model.begin(pair.model, 0.0)  # a gap of theirs may be as small as that
             found.append(pair.judged(theirs[frozenset(names_of((pair.data.labels or {}).values()))])[0])
             self.model.forget(pair.model)
         value, gap = (fsum(getattr(one, name) for one in found) * OUTWARD for name in ("value", "gap"))

@@ -1,7 +1,8 @@
 """Rows of several labels behind one kernel, two labels at a time.
 
 A value between rows of two labels belongs to one pair alone, those within a label to all of its pairs: the latter are
-kept, and each value is formed once while the pairs take turns.
+kept, and each value is formed once while the pairs take turns; in 4 bytes (:class:`FixedValues`) where that does, for
+new memory is slow.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from screenpath.data.safe.memory import free_memory
-from screenpath.rows.gram import HEIGHT, Allowance, GramRows, plan_within
-from screenpath.rows.kernel_functions import KernelBlocks
+from screenpath.kernels.rows import gram as kernels
+from screenpath.rows.gram import HEIGHT, Allowance, GramRows, Space, plan_within
+from screenpath.rows.kernel_functions import FixedValues, KernelBlocks
 
 HIGH = 1024  # rows of two labels whose values are formed at once
+COARSE = 1e-4  # gap for which values of 4 bytes are likely to do
 MOST = 4096  # rows of a pair whose matrix is kept during its turn, 128 MB
 
 
@@ -26,12 +29,12 @@ class SharedRows(GramRows):
         sizes = np.bincount(self.signs.astype(np.int64))
         given = Allowance(free_memory() // 2) if max_memory is None else max_memory
         given = given if isinstance(given, Allowance) else Allowance(given)
-        within = 8 * int(np.square(sizes).sum())
+        within = 12 * int(np.square(sizes).sum())
         self._keeps = 2 * within <= given.size
         if self._keeps:
             given = Allowance(given.size - within, given.beside + within, given.shares)
-        self.allowed, self._known, self._room = given, {}, np.empty((0, 0))
-        self._turn: tuple = (None, None)  # the pair whose matrix is there, and the first row of its first label
+        self.allowed, self._known, self._room = given, {}, Space()
+        self._turn: tuple = ((None,), None)  # kind of numbers and first rows of the labels of a pair, and its matrix
         pairs = np.add.outer(sizes, sizes)[np.triu_indices(sizes.size, 1)]
         self._largest = int(pairs[pairs <= MOST].max(initial=0))
         return plan_within(int(pairs.max(initial=0)), self.dtype.itemsize, given, MOST)
@@ -40,39 +43,45 @@ class SharedRows(GramRows):
         """Return the rows of two classes, one after the other, with signs; their coefficients are those of all rows."""
         return PairRows(self, index, signs)
 
-    def within(self, index: np.ndarray) -> np.ndarray:
-        """Return the matrix of all rows of a label."""
-        label = self.signs[index[0]]
+    def within(self, index: np.ndarray, kind: type) -> np.ndarray:
+        """Return the matrix of all rows of a label, in numbers of a ``kind``."""
+        label = self.signs[index[0]], kind
         if label in self._known:
             return self._known[label]
-        found = np.empty((index.size, index.size))
+        found: np.ndarray = np.empty((index.size, index.size), dtype=kind)
         for start in range(0, index.size, HEIGHT):
-            rows = slice(start, start + HEIGHT)
-            found[rows, : rows.stop] = self.blocks.block(index[rows], index[: rows.stop])
-            found[: rows.stop, rows] = found[rows, : rows.stop].T
+            rows = slice(start, min(start + HEIGHT, index.size))
+            self._write(found, start, index[rows], 0, index[: rows.stop])
+        kernels.mirror(found, 0, index.size)
         if self._keeps:
             self._known[label] = found
         return found
 
+    def _write(self, found: np.ndarray, first: int, rows: np.ndarray, left: int, columns: np.ndarray) -> None:
+        """Write values between some rows of the data to a part of a matrix."""
+        tile = self.blocks.block(rows, columns)
+        if found.dtype == np.int32:
+            kernels.to_fixed(tile, 1.0 / FixedValues(self.blocks).unit, found, first, left)
+        else:
+            found[first : first + rows.size, left : left + columns.size] = tile
+
     def matrix_of(self, pair: PairRows) -> np.ndarray:
-        """Return the matrix of a pair, in the first rows and columns of an array, valid until another one is asked for:
-        new memory would be slow.
-        """
-        last, first = self._turn
-        if last is pair:
-            return self._room
-        n, m = pair.n, int(np.count_nonzero(pair.signs > 0.0))
-        if not self._room.size:
-            self._room = np.empty((self._largest, self._largest))
-        found, one, other = self._room, pair.index[:m], pair.index[m:]
-        if first != one[0]:
-            found[:m, :m] = self.within(one)
-        found[m:n, m:n] = self.within(other)
+        """Return the matrix of a pair, in the first rows and columns of an array, until another one is asked for."""
+        m, kind = int(np.count_nonzero(pair.signs > 0.0)), np.int32 if pair.keeps else np.float64
+        n, one, other, (last, found) = pair.n, pair.index[:m], pair.index[m:], self._turn
+        turn = kind, int(one[0]), int(other[0])
+        if turn == last:
+            return found
+        if last[0] is not kind:
+            last, found = (), self._room.array(self._largest, self._largest, kind)
+        if turn[:2] != last[:2]:
+            found[:m, :m] = self.within(one, kind)
+        found[m:n, m:n] = self.within(other, kind)
         for start in range(0, m, HIGH):
             rows = slice(start, min(start + HIGH, m))
-            found[rows, m:n] = tile = self.blocks.block(one[rows], other)
-            found[m:n, rows] = tile.T
-        self._turn = pair, one[0]
+            self._write(found, start, one[rows], m, other)
+            found[m:n, rows] = found[rows, m:n].T
+        self._turn = turn, found
         return found
 
 
@@ -83,7 +92,8 @@ class PairRows(GramRows):
         vars(self).update(vars(shared))
         self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
         self.where, self.columns = None, ()  # of all rows
-        self.later = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
+        plan = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
+        self.later = replace(plan, fixed=plan.whole and shared.blocks.function.exponential)
         self.plan = replace(self.later, whole=False)
         self._take(SomeBlocks(shared.blocks, index))
 
@@ -92,15 +102,16 @@ class PairRows(GramRows):
         self.spaces = self.shared.spaces  # where the next pair has its square
         self.blocks.steady = False
 
-    def begin(self) -> None:
-        """Take the turn: from now on the matrix may be formed. What a model asks before it are a few rows."""
+    def begin(self, tol: float) -> None:
+        """Take the turn, for gaps of ``tol``: the matrix may be formed. What a model asks before it are a few rows."""
         if self.plan is not self.later:
             self.plan = self.later
-            self._take(self.blocks)
+            self.keep(self.keeps or (self.fixed is not None and tol >= COARSE))  # as restored, or as is likely to do
 
-    @property
-    def matrix(self) -> np.ndarray:
-        return self.shared.matrix_of(self)
+    def kept_values(self) -> tuple[np.ndarray | None, float]:
+        if not (self.keeps or self.plan.whole):
+            return None, 1.0
+        return self.shared.matrix_of(self), self.fixed.unit if self.fixed is not None and self.keeps else 1.0
 
     def folded(self, weights: np.ndarray) -> np.ndarray:
         """Return the weight of each row of all in a sum of ``z``."""

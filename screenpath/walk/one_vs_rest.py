@@ -43,9 +43,11 @@ class OneVsRest(Resumable):
         for model in others if not self.of_features else ():  # they differ in their signs alone
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
-    def begin(self, part) -> None:
-        """Tell a binary model that its turn begins. Behind a kernel it takes over the square of the rows in use: there
-        is memory for one, in which a model that has sharpened its own has overwritten the last.
+    def begin(self, part, tol: float) -> None:
+        """Tell a binary model that its turn begins, for gaps of ``tol``.
+
+        Behind a kernel it takes over the square of the rows in use: there is memory for one, in which a model that has
+        sharpened its own has overwritten the last.
         """
         if hasattr(self.rows, "blocks"):
             part.rows.square = self.rows.square
@@ -96,9 +98,9 @@ class OneVsOne(OneVsRest):
         if hasattr(rows, "blocks"):  # what is known of a kernel's values is forgotten when another pair has its turn
             self.turn = TURN
 
-    def begin(self, part) -> None:
+    def begin(self, part, tol: float) -> None:
         if hasattr(part.rows, "begin"):
-            part.rows.begin()
+            part.rows.begin(tol)
 
     def forget(self, part) -> None:
         part.forget()
@@ -125,7 +127,7 @@ def walk_classes(model, grid, screening, solver, options, reference=None, first:
     while True:
         found = []
         for one, steps_of_one in zip(model.parts, walks, strict=True):
-            model.begin(one)
+            model.begin(one, options.tol)
             found.append(list(islice(steps_of_one, model.turn)))
             model.forget(one)
         for several in zip(*found):  # noqa: B905  # the deadline ends the first walk that meets it, and so all

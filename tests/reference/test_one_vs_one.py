@@ -207,7 +207,7 @@ def test_a_pair_that_reads_the_values_of_another_is_found_out(tmp_path, monkeypa
     right = SharedRows.matrix_of
 
     def stale(self, pair):
-        return self._room if self._turn[0] is not None else right(self, pair)
+        return right(self, pair) if self._turn[1] is None else self._turn[1]
 
     folder = claimed(tmp_path, **KERNELS["rbf"], intercept="free")
     assert screenpath.verify_certificate(folder).holds

@@ -224,14 +224,23 @@ def test_a_pair_of_labels_has_its_own_values(monkeypatch, name, most):
     labels, (function, kernel) = np.arange(90) % 3, FUNCTIONS[name]
     rows = pairs.SharedRows(X, function, labels, 1 << 24)
     rows.take_matrix(np.eye(120), 0.0, np.arange(30, 120), (slice(0, 120),))
+    signs, some, found = np.repeat([1.0, -1.0], 30), np.arange(5, 50), []
     for first, second in ((0, 1), (1, 2)):
         index = np.concatenate([np.flatnonzero(labels == first), np.flatnonzero(labels == second)])
-        signs = np.repeat([1.0, -1.0], 30)
-        pair, K = rows.part(index, signs), kernel(X[index], X[index])
-        pair.begin()
-        some = np.arange(5, 50)
-        np.testing.assert_allclose(pair.square.part(pair.square.slots(some)), K[5:50, 5:50], rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(pair.weighted_sum(np.ones(60)), signs * (K @ signs), rtol=1e-12, atol=1e-11)
+        found.append((rows.part(index, signs), kernel(X[index], X[index])))
+    for pair, _ in found:
+        pair.begin(1e-3)
+    for turn in range(3):  # in 4 bytes where that may be; then one of them no longer, then neither
+        for pair, K in found:
+            assert pair.keeps == (function.exponential and most > 0 and turn < 1 + (pair is found[1][0]))
+            np.testing.assert_allclose(pair.square.part(pair.square.slots(some)), K[5:50, 5:50], rtol=1e-5, atol=1e-6)
+            off = 60.0 * pair.error if pair.keeps else 1e-11
+            np.testing.assert_allclose(pair.weighted_sum(np.ones(60)), signs * (K @ signs), rtol=1e-12, atol=off)
+            pair.forget()
+        found[min(turn, 1)][0].keep(False)
+    later = rows.part(index, signs)
+    later.begin(1e-6)
+    assert not later.keeps and later.weighted_sum(np.ones(60)) == pytest.approx(signs * (K @ signs), rel=1e-12)
 
 
 @pytest.mark.parametrize("kept", ["whole", "in 4 bytes", "square"])
