@@ -67,17 +67,19 @@ class Source:
             raise ValueError("two labels have one name")
         self.texts: dict[float, str] = {}  # of labels that are numbers: the one that stands in the file first
         self.spells = names is None and header["labels"] is not None
-        self.indptr, self.digest = [np.zeros(1, dtype=np.int64)], hashlib.sha256(repr((self.n, self.width)).encode())
         self.content: bytes | None = None  # SHA-256 of all blocks of the first pass
 
     def passed(self, indices: bool):
         """Yield all blocks, and make sure at the end that these are the data of the certificate.
 
         The fingerprint is that of indices, row pointers, values and labels one after the other, so that one pass takes
-        the first half of it (``indices``) and the next one the second half. The file may change between the passes:
-        each also hashes all that it reads, block by block, and the two have to agree.
+        the first half of it (``indices``) and the next one the second half; both may be asked for again. The file may
+        change between the passes: each also hashes all that it reads, block by block, and the two have to agree.
         """
         n, labels, content = 0, [], hashlib.sha256()
+        if indices:
+            self.indptr = [np.zeros(1, dtype=np.int64)]
+            self.digest = hashlib.sha256(repr((self.n, self.width)).encode())
         for block in self._blocks():
             for part in (block.indptr, block.columns, block.values, block.labels):
                 content.update(part.data)
