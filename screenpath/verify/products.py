@@ -28,6 +28,7 @@ LAST = float(np.finfo(LONG).eps)  # twice the largest relative error of one oper
 EXPONENTIALS = "rbf", "laplacian"
 DIGITS = 60  # of decimal numbers
 UNSURE = 2.0**-52  # part of the primal value that the rounding of a product may be worth, over the number of rows
+CELLS = 1 << 16  # values that are formed at once, of all steps
 DEGREE = 1 << 16  # of a polynomial, at most: one product of all pairs of rows each
 EXP = 16.0 * LAST  # relative error of the exponential: a few units in the last place on every machine
 
@@ -194,10 +195,14 @@ class Kernels:
         """Return, by step, the linear forms of rows and bounds of their errors; and bounds of the rows' norms."""
         kernel, shares, found = self.model.kernel, self.shares, {}
         Z = _dense(block, self.d)
-        K, error = values(kernel, Z, self.support)
-        products = K @ shares
-        errors = UP * (gamma(self.used.size + 2, LAST) * (np.abs(K) @ np.abs(shares)) + error @ np.abs(shares))
-        errors += TINY * shares.any(axis=0)  # a sum of no products is 0
+        products, errors = np.zeros((2, len(Z), len(self.pairs)), dtype=LONG)
+        count, growth = max(CELLS // max(self.used.size, 1), 1), gamma(self.used.size + 2, LAST)
+        for at in range(0, len(Z), count):
+            K, error = values(kernel, Z[at : at + count], self.support)
+            products[at : at + count] = K @ shares
+            # Of a sum its roundings, and what its values are off by; the sum of these is rounded as often.
+            errors[at : at + count] = (growth * np.abs(K) + error) @ np.abs(shares)
+        errors = UP * (1.0 + growth) * errors + TINY * shares.any(axis=0)  # a sum of no products is 0
         errors[np.isnan(errors)] = math.inf  # shares of 0 of values that may be any
         for (k, pair), p, e in zip(self.pairs.items(), products.T, errors.T, strict=True):
             C = pair.num

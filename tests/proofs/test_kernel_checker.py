@@ -210,8 +210,9 @@ def test_what_a_pair_says_beside_its_products(monkeypatch):
     monkeypatch.setattr(products.Kernels, "of", lambda *given: told.append(of(*given)) or told[-1])
     (pair,) = truth.check()
     C, forms = truth.C, truth.C * np.array(truth.products, dtype=float)
-    sizes = 0.01 * (np.count_nonzero(truth.theta) + 2) * np.abs(truth.X @ truth.X.T + 0.25) + 0.02
-    error = up * (C * (up * sizes @ truth.theta + 0.003) + 0.1 * np.abs(forms)) + 0.003
+    growth = 0.01 * (np.count_nonzero(truth.theta) + 2)  # of a sum, and of the sum of the errors
+    sizes = growth * np.abs(truth.X @ truth.X.T + 0.25) + 0.02
+    error = up * (C * (up * (1.0 + growth) * sizes @ truth.theta + 0.003) + 0.1 * np.abs(forms)) + 0.003
     found = np.concatenate([[part[0] for part in block[0]] for block, _ in told], axis=1)
     np.testing.assert_allclose(found.astype(float), [forms, error])
     off = up**2 * (C * truth.theta * (error + 0.04 * np.abs(forms)) + 0.003).sum()
