@@ -120,7 +120,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
             raise RunFolderError("the run read standard input", "name the data file behind the run folder")
     try:
         problem = Problem(record, header, (Path(data), folder))
-        how = data, str(folder), problem.watch, problem.roundings()
+        how = data, str(folder), problem.watch, problem.roundings(), problem.options.get("eps_path")
     except UNREADABLE as error:
         raise form.damaged(folder / form.NAME, f"an entry is missing or of the wrong kind ({error})") from None
     steps = several[0]
@@ -178,11 +178,11 @@ def _left_out(path: Path, data) -> Verification:
 
 
 def check(
-    header: dict, steps: list, data, name: str = "certificate", watch=None, roundings: int = ROUNDINGS
+    header: dict, steps: list, data, name: str = "certificate", watch=None, roundings: int = ROUNDINGS, epsilon=None
 ) -> Verification:
     """Check a certificate that has been read against a data file.
 
-    ``watch`` gets the source before it is read; ``roundings`` are those of a weight.
+    ``watch`` gets the source before it is read; ``roundings`` are those of a weight; ``epsilon`` is of an eps-path.
     """
     with _in_words(name):
         claimed = [entry for entry in steps if entry["status"] == form.CERTIFIED]
@@ -192,7 +192,7 @@ def check(
         header = {**header, "labels": source.mapping(), "roundings": roundings}
         _ask_for_room(name, header, len(claimed), source)
         with np.errstate(all="ignore"):  # what overflows proves nothing
-            pairs = check_steps(header, claimed, source)
+            pairs = check_steps(header, claimed, source, _asked(header, steps, epsilon))
             found = Verification(name, len(steps), tol=header["tol"], claims=sum(pair.claims for pair in pairs))
             found.faults += [] if steps else [(None, "the certificate has no step")]
             found.unclaimed = [entry["step"] for entry in steps if entry["status"] != form.CERTIFIED]
@@ -202,7 +202,7 @@ def check(
     return found
 
 
-def _check_pairs(header: dict, several: list, data, name: str, watch, roundings: int) -> tuple[list, Verification]:
+def _check_pairs(header: dict, several: list, data, name: str, watch, roundings: int, epsilon=None) -> tuple:
     """Check a certificate of pairs of labels; return its steps, and what was found; parameters as of :func:`check`."""
     found = Verification(name, len(several[0]), tol=header["tol"])
     with _in_words(name), np.errstate(all="ignore"):
@@ -216,7 +216,7 @@ def _check_pairs(header: dict, several: list, data, name: str, watch, roundings:
             _judge(found, pair, f"labels {names[k]}, ")
 
         problem = {**header, "roundings": roundings}
-        steps, found.pairs = check_pairs(problem, several, source, judge)
+        steps, found.pairs = check_pairs(problem, several, source, judge, _asked(header, several[0], epsilon))
     found.faults += [] if steps else [(None, "the certificate has no step")]
     found.unclaimed = [entry["step"] for entry in steps if entry["status"] != form.CERTIFIED]
     found.proven = len(found.pairs.keys() - {step for step, _ in found.faults})
@@ -241,6 +241,18 @@ def _ask_for_room(name: str, header: dict, claimed: int, source) -> None:
     needed += np.dtype(np.longdouble).itemsize * source.n * source.d if "kernel" in header else 0
     if needed > form.memory():
         raise ResourceError(f"{name}: checking takes {needed:,} bytes, more than this machine has", ROOM)
+
+
+def _asked(header: dict, steps: list, epsilon: float | None):
+    """Return what tells whether a step is proven as it stands: within the gap that it claims, without more digits."""
+
+    def proven(pair) -> bool:
+        if not pair.gap <= pair.entry["gap"] or _judge(Verification("", tol=header["tol"]), pair).faults:
+            return False
+        place = pair.entry["step"] + 1
+        return epsilon is None or all(pair.serves(after["C"], epsilon) for after in steps[place : place + 1])
+
+    return proven
 
 
 def _judge(found: Verification, pair, of: str = "") -> Verification:

@@ -55,10 +55,10 @@ def coefficients(pair, rows: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
-def check_pairs(header: dict, several: list[list], source, judge) -> tuple[list[dict], dict]:
+def check_pairs(header: dict, several: list[list], source, judge, proven) -> tuple[list[dict], dict]:
     """Return the steps of all pairs, and what was found of those that claim anything, by number; two passes.
 
-    ``judge(name, pair)`` hears of each pair of labels, and of each step.
+    ``judge(name, pair)`` hears of each pair of labels, and of each step; ``proven`` is that of :func:`check_steps`.
     """
     held = ReadSource(source, list(source.passed(indices=True)))
     for _ in source.passed(indices=False):  # that these are the data of the certificate
@@ -73,7 +73,8 @@ def check_pairs(header: dict, several: list[list], source, judge) -> tuple[list[
         own |= {"weights": header["weights"][rows]} if "weights" in header else {}
         if [(entry["status"], entry["C"]) for entry in entries] != [(step["status"], step["C"]) for step in steps]:
             raise ValueError("the pairs have not the same steps")
-        for pair in check_steps(own, [entry for entry in entries if entry["status"] == CERTIFIED], Part(held, rows)):
+        claimed = [entry for entry in entries if entry["status"] == CERTIFIED]
+        for pair in check_steps(own, claimed, Part(held, rows), proven):
             judge(len(places), pair)
             found[pair.entry["step"]].append(pair)
         places.append(rows)

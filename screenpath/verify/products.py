@@ -4,9 +4,10 @@ A kernel's w is that of the dual point, known through the kernel's values: ``g_i
 x_j)`` and ``||w||^2 = sum_i C theta_i g_i.w``; w = u, so that the gap is that of the rows alone. The values are formed
 between all rows and those that have a share in any step, each with a bound of its error; the distances of the RBF
 kernel as sums of squares of differences, which do not cancel. All of it is in numpy's longest numbers: of 64 bits on
-x86, where every bound is 2,000 times narrower than that of a double; where they are doubles, less can be proven. The
-few products that this leaves too unsure are formed again in decimal numbers of 60 digits. Pass 1 reads the rows into
-memory, pass 2 forms the products block by block.
+x86, where every bound is 2,000 times narrower than that of a double; where they are doubles, less can be proven.
+Products that this leaves too unsure are formed again in decimal numbers of 60 digits, of steps whose claims are not
+proven without that: one such value takes as long as a thousand others. Pass 1 reads the rows into memory, pass 2 forms
+the products block by block.
 """
 
 from __future__ import annotations
@@ -174,8 +175,9 @@ class KernelPair(Pair):
 
 
 class Kernels:
-    def __init__(self, model: Model, source, pairs: dict):
+    def __init__(self, model: Model, source, pairs: dict, exact=None):
         self.model, self.d, self.pairs = model, source.d, pairs
+        self.exact = pairs.keys() if exact is None else exact  # steps whose products are formed again
         self.rows: list[np.ndarray] = []
 
     def first(self, block: Block) -> None:
@@ -208,7 +210,7 @@ class Kernels:
             C = pair.num
             rows = Z, self.support, self.used
             pair.again = []
-            if block.tails is None:  # else the rows themselves are no better
+            if block.tails is None and k in self.exact:  # else the rows themselves are no better
                 pair.again = _exactly(kernel, pair, parts, rows, p, e)
             p, e = C * p, UP * (C * e + LAST * np.abs(C * p)) + TINY * (pair.nnz > 0)
             weights = pair.solution[block.first : block.first + p.size]
@@ -367,12 +369,26 @@ class Linear:
         return found, norms_of(block, model.penalised) if model.free or model.box else None
 
 
-def check(header: dict, steps: list, source) -> list[Pair]:
-    """Return what is known about every step that claims anything; both passes over ``source``."""
+def check(header: dict, steps: list, source, proven=None) -> list[Pair]:
+    """Return what is known about every step that claims anything; two passes over ``source``, or four.
+
+    ``proven(pair)`` tells whether what is known of a step proves all that it claims; where it does not, or nobody is
+    asked, products behind a kernel are formed again.
+    """
+    if proven is None or not header.get("kernel"):
+        return _passes(header, steps, source)
+    pairs = _passes(header, steps, source, exact=())
+    # What a step claims of rows is proven by the ball of the one before or after, too.
+    left = [(pair, k) for pair in pairs if not proven(pair) for k in PAIRS.values() if k == 0 or pair.claims]
+    return _passes(header, steps, source, {pair.entry["step"] + k for pair, k in left}) if left else pairs
+
+
+def _passes(header: dict, steps: list, source, exact=None) -> list[Pair]:
+    """Return what :func:`check` does; ``exact`` are the steps whose products are formed again, None for all."""
     model = Model(header, source)
     source = Centred(source) if model.own else source
     pairs = {entry["step"]: (KernelPair if model.kernel else Pair)(model, entry) for entry in steps}
-    forms = (Kernels if model.kernel else Linear)(model, source, pairs)
+    forms = Kernels(model, source, pairs, exact) if model.kernel else Linear(model, source, pairs)
     for block in source.passed(indices=True):
         for part in [] if model.own else model.parts(block):
             for pair in pairs.values():

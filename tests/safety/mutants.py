@@ -103,6 +103,7 @@ NEAREST = {
         *CHECKERS,
         f"{PROOFS}kernel_checker.py",
         f"{PROOFS}free_checker.py",
+        "tests/verify/test_products.py",
         "tests/safety/test_verify.py::test_kernel_values_are_within_their_bounds",
     ],
     "screenpath/kernels/screen/lever.py": LEVERS,
