@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screenpath.verify import check, products
+from screenpath.verify import _asked, check, products
 from screenpath.verify.file import NAME, read_certificate
 from tests import plain
 from tests.cli.conftest import clouds, libsvm_text
@@ -65,6 +65,17 @@ def test_steps_whose_claims_are_open_take_decimal_numbers_and_those_whose_balls_
         steps[3] = {**steps[3], "gap": 0.5 * steps[3]["gap"], "claims": claims, "after": None}
         assert [step for step, _ in check(header, steps, source).faults] == [3]
         assert asked[-1] == (wanted,)
+
+
+def test_a_step_is_proven_where_nothing_that_it_claims_is_open(claimed):
+    header, steps, source = claimed(grid=3, cmin=10.0, cmax=1e4)
+    pair = check(header, steps, source).pairs[1]
+    assert _asked(header, steps, None)(pair)
+    assert not _asked({**header, "tol": 0.5 * pair.gap / pair.primal[0]}, steps, None)(pair)
+    assert not _asked(header, steps, 1e-12)(pair)  # that it serves up to the next C
+    assert _asked(header, steps[:2], 1e-12)(pair)  # which the last has not
+    pair.faults.append("a row that is fixed")
+    assert not _asked(header, steps, None)(pair)
 
 
 def test_a_dual_variable_that_is_another_is_refused(claimed):
