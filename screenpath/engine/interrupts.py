@@ -17,6 +17,10 @@ class Stopped(BaseException):
         self.number = number
 
 
+def _not_softly() -> bool:
+    return False
+
+
 class Interrupts:
     """Turns the first Ctrl-C of a Python program into :class:`Stopped`; a second one is ``KeyboardInterrupt``.
 
@@ -31,7 +35,7 @@ class Interrupts:
         self.received, self.keeping = None, False  # the first signal; whether there are files to keep
         self.kept = "finished steps are kept"  # the answer to the first signal
         # asks the work under way to end by itself, and tells whether it will; then :meth:`check` raises
-        self.softly: Callable[[], bool] = lambda: False
+        self.softly: Callable[[], bool] = _not_softly
         self._held = self._told = False
         self._before = {}
 
@@ -46,6 +50,7 @@ class Interrupts:
         signal.signal(number, handler)
 
     def __exit__(self, *exception):
+        self.softly = _not_softly  # who was asked holds this, and all of a run's memory
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

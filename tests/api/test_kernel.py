@@ -1,11 +1,16 @@
 """kernel_svm_path: its options and its result."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import screenpath
 from screenpath import EpsilonGrid
 from screenpath.errors import DataError, UsageError
+from screenpath.rows.gram import GramRows
 from tests.conftest import two_classes
 from tests.plain import kernel_svm_path
 
@@ -69,3 +74,24 @@ def test_a_power_that_overflows_is_one_error():
     X, y = two_classes(20, 3)
     with pytest.raises(DataError, match="overflow: the kernel of row [0-9]+ with itself"):
         kernel_svm_path(100.0 * X, y, kernel="poly", degree=300, grid=2)
+
+
+@pytest.mark.parametrize("how", [{}, {"one_vs_one": True}, {"one_vs_rest": True}, {"gammas": [0.5, 1.0], "folds": 3}])
+def test_the_memory_of_a_path_is_free_when_it_ends(tmp_path, monkeypatch, how):
+    """At once, not when garbage is collected next: a program of many paths would hold them all."""
+    made, init = [], GramRows.__init__
+
+    def noted(self, *given, **more):
+        init(self, *given, **more)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(GramRows, "__init__", noted)
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % (3.0 if "one" in str(how) else 2.0)
+    gc.collect()
+    gc.disable()
+    try:
+        make = screenpath.cross_validate if "folds" in how else screenpath.run
+        make("svm", (X, y), kernel="rbf", c_list=[0.1, 1.0], out=tmp_path / "run", quiet=True, **how)
+        assert made and [rows() for rows in made] == [None] * len(made)
+    finally:
+        gc.enable()
