@@ -106,8 +106,11 @@ class FreeIntercept(BoxModel):
         """Return a dual point that is optimal with ``w = 0`` and the best intercept for every small enough C."""
         t = self.placed(np.zeros(self.size))[-1]
         theta = np.where(t > 0.0, self.hi, self.lo)
-        at_kink = (t == 0.0) & (self.lo < self.hi)
-        if at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
+        present = self.lo < self.hi
+        at_kink = (t == 0.0) & present
+        if np.array_equal(at_kink, present):  # no row has a loss: only without rounding is the gap 0, as its target is
+            theta[:] = 0.0
+        elif at_kink.any():  # any value will do: all of them have the same share of their box, up or down from its end
             signs, first, last = self.signs[at_kink], self.lo[at_kink], self.hi[at_kink]
             low, high = np.where(signs > 0, first, last), np.where(signs > 0, last, first)
             left = -kernels.excess(np.where(at_kink, 0.0, theta), self.signs)[0] - float((signs * low).sum())

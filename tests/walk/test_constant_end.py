@@ -128,3 +128,19 @@ def test_behind_a_kernel_sums_in_twice_the_precision_are_formed_only_where_those
     path = screenpath.kernel_svm_path(X, np.sign(y), gamma=0.5, grid=np.logspace(-2, 9, 45), intercept="none")
     assert path.certified and path.steps[-1].solver == CONSTANT and path.steps[-1].epochs == 0
     assert True in found and (False in found) == spoiled
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize(("model", "options"), [("lad", {}), ("quantile", {"tau": 0.3}), ("svr", {"epsilon": 0.1})])
+def test_targets_that_are_all_the_same_are_the_intercept(model, options, kernel):
+    """The objective is 0, and so is the target of the gap: rounding of a dual variable was more than that."""
+    options = options | ({"kernel": kernel} if kernel else {})
+    path = getattr(screenpath, f"{'kernel_' if kernel else ''}{model}_path")
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for target in (0.0, 3.7, -1e5):
+        found = path(X, np.full(20, target), grid=[0.01, 1.0], intercept="free", **options)
+        assert found.certified and [step.gap for step in found.steps] == [0.0, 0.0]
+        assert abs(found.intercepts - target).max() <= options.get("epsilon", 0.0)
+        assert not found.steps[0].primal and found.predict(X) == pytest.approx(found.intercepts[-1])
+    far = path(X, np.where(np.arange(20) == 3, 9.0, 3.7), grid=[0.01, 1.0], intercept="free", **options)
+    assert far.certified and far.steps[0].primal > 0.0
