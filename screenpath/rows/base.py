@@ -29,6 +29,7 @@ class Counted(Protocol):
     read: int | None = None  # bytes of files that passes have read so far; None if the data is in memory
     spares: bool = False  # whether float32 may do where nothing depends on more, and nobody asks for more later
     moved: int | None = None  # bytes exchanged with other machines so far; None if the data is here
+    features: bool = True  # whether the data has features, which may be scaled
 
     def check(self) -> None:
         """Raise if files that passes read have changed since the last pass; data in memory does not change."""

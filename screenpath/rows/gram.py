@@ -130,6 +130,7 @@ class GramRows(Counted):
         self.touched: float = 0
         self.threads = usable_threads(threads)
         self._tiles: list[np.ndarray] = []  # where threads form their tiles
+        self.features = function.name != "precomputed"
         self._take((GivenBlocks if function.given else KernelBlocks)(X, function, inexact))
 
     def _plan(self, max_memory, bounded: bool) -> GramPlan:

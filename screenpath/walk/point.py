@@ -156,7 +156,7 @@ class _Point:
             extras = o.audit(model, parameter, self.rank, self.reference, self.certificate, self.decided)
         before = self.reference if self.solver.looks_ahead(model.rows) else None
         self.certificate = model.after(self.certificate, before, self.faces)
-        judged = steps.verdict(self.certificate, o.tol, self.broken, self.spent, self.settled)
+        judged = steps.verdict(self.certificate, o.tol, self.broken, self.spent, self.settled, model.rows.features)
         work = {"solver": self.name, "epochs": self.epochs, "rounds": self.rounds}
         step = steps.at_point(
             model, parameter, self.rank, self.certificate, self.first_screened, o.tol, judged, work, touched,

@@ -17,10 +17,8 @@ OVERFLOW = "overflow: numbers of the solve exceed the range of floating point; s
 INFEASIBLE = (
     "the solver's intercepts are not the best ones: no dual point next to its own is feasible, so no gap is proven"
 )
-STUCK = (
-    "rounding is the limit: the solver has reached the accuracy of its arithmetic; where features differ in scale by "
-    "many orders of magnitude, scale=standard helps"
-)
+EXACT = "rounding is the limit: the solver has reached the accuracy of its arithmetic"
+STUCK = f"{EXACT}; where features differ in scale by many orders of magnitude, scale=standard helps"
 DISAGREE = "the solver's own gap met its target, the proven one did not: by rounding, or by a fault of the solver"
 
 # The fixed status words. `rounding`: the gap would be met, but for what rounding may have added to it.
@@ -236,11 +234,13 @@ def broken_by(certificate) -> str:
     return INFEASIBLE if isfinite(certificate.primal) and not certificate.feasible else OVERFLOW
 
 
-def verdict(certificate, tol: float, broken: str = "", spent: bool = False, settled: bool = False) -> tuple[str, str]:
+def verdict(
+    certificate, tol: float, broken: str = "", spent: bool = False, settled: bool = False, features: bool = True
+) -> tuple[str, str]:
     """Return the status of a certificate, and the reason if it is not ``certified``.
 
     ``broken`` is why the solve ended without a finite gap, ``spent`` whether its iterations or its time were used up,
-    ``settled`` whether the solver reports that it has met its own target.
+    ``settled`` whether the solver reports that it has met its own target, ``features`` whether the data has some.
     """
     if rounding.meets(certificate, tol):
         return CERTIFIED, ""
@@ -250,5 +250,5 @@ def verdict(certificate, tol: float, broken: str = "", spent: bool = False, sett
     if rounding.meets_but_for_rounding(certificate, tol):
         return ROUNDING, rounding.reason(certificate, tol)
     if not spent:
-        return ROUNDING, DISAGREE if settled else STUCK
+        return ROUNDING, DISAGREE if settled else STUCK if features else EXACT
     return BUDGET, "the iterations or the time allowed were used up"

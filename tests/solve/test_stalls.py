@@ -5,8 +5,8 @@ import pytest
 
 from screenpath.sklearn import SparseSVMClassifier, SVMClassifier
 from screenpath.solve.base import Progress
-from screenpath.walk.step import STUCK
-from tests.plain import sparse_svm_path
+from screenpath.walk.step import EXACT, STUCK
+from tests.plain import kernel_svm_path, sparse_svm_path
 
 ALLOWED = 3000  # epochs
 
@@ -27,6 +27,16 @@ def test_a_kernel_solve_that_no_longer_gets_on_ends_and_says_why(seed):
     assert all(step.epochs < ALLOWED // 2 for step in steps)
     assert any(step.status == "rounding" and step.reason == STUCK for step in steps)
     assert all(step.status in ("certified", "rounding") for step in steps)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_the_scale_of_features_is_no_advice_where_there_are_none(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3)) * [1.0, 1e5, 1e7]
+    X, y = X @ X.T if kernel == "precomputed" else X, np.where(rng.random(20) > 0.5, 1.0, -1.0)
+    path = kernel_svm_path(X, y, kernel=kernel, grid=[1e-3, 1e4], tol=1e-13, intercept="free")
+    assert {step.reason for step in path.steps} == {EXACT if kernel == "precomputed" else STUCK}
 
 
 @pytest.mark.filterwarnings("ignore")
