@@ -28,7 +28,7 @@ def sharpened(model, certificate, tol: float):
     found = _with_rows(model, certificate, tol, certificate.sum_error, None)
     if meets(found, tol):
         return found
-    apart = _Apart(model, certificate)
+    apart = Apart(model, certificate)
     found = _with_rows(model, certificate, tol, None, apart)
     if meets(found, tol):
         return found
@@ -61,7 +61,7 @@ def recomputed(model, certificate, index: np.ndarray) -> tuple[np.ndarray, np.nd
     return t, exact * (model.norms[index] + floor) + (w.size + 1) * TINY + 4.0 * UNIT * np.abs(rest)
 
 
-class _Apart:
+class Apart:
     """``G'theta`` in twice the precision, and so its distance from any ``w``."""
 
     def __init__(self, model, certificate):
@@ -86,7 +86,7 @@ class _Apart:
         return (length + 16.0 * UNIT * UNIT * size + self.C * self.error) * OUTWARD
 
 
-def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: _Apart | None):
+def _with_rows(model, certificate, tol: float, sum_error: float | None, apart: Apart | None):
     """Return the certificate with the margins that matter recomputed."""
     C, w = certificate.C, certificate.point.vector
     slope, floor = model.errors_of(certificate)

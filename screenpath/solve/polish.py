@@ -35,7 +35,24 @@ def polished(model, certificate):
         exact = FINE * after.errors + after.rounding.distance * after.lengths  # and as far as the sum over rows is
         if not (after.wrong | (after.inside & (np.abs(after.t) > exact))).any():
             break
-    return best
+    several = [Solution(model, one) for one in (best, certificate)]  # the one that is known has its own ``w``
+    if not several[0].coarse:
+        return best
+    for _ in range(2):
+        several += [_on_kinks(of) for of in several[-2:]]
+    return min(several, key=lambda one: one.gap + 0.5 * one.rounding.distance**2).certificate
+
+
+def _on_kinks(of: Solution) -> Solution:
+    """Return the solution with ``w`` moved to where members are on their kinks: of long rows, the rounding of dual
+    variables keeps it away.
+    """
+    near = Near(of, int(np.count_nonzero(of.inside | of.wrong)))
+    face, border, w = near.inside_face, int(of.free), of.certificate.point.vector.copy()
+    rows = face.members[border:]
+    share = kernels.solved(near.work, face.members.size, np.append([0.0] * border, near.band.t[rows]))[border:]
+    w[slice(None) if near.columns is None else near.columns] += share @ near.band.X[rows]
+    return Solution(of.model, of.model.moved(of.certificate, w))
 
 
 def _solved(near: Near, of: Solution) -> np.ndarray:

@@ -20,7 +20,7 @@ from screenpath.kernels.solve import removal as kernels
 from screenpath.kernels.solve import removal_proof as proofs
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import UNIT, gamma
-from screenpath.problem.sharp import difference, recomputed
+from screenpath.problem.sharp import Apart, difference, recomputed
 from screenpath.regions.geometry import KernelPoint
 
 SPAN = 1e-13  # part of the largest kernel value from which what a row adds to the span of others counts
@@ -68,6 +68,13 @@ class Solution:
         self.gap = (C * certificate.slack + float(snapped @ (np.abs(self.t) + self.errors))) * (1.0 + 1e-12)
         if self.kernel:  # whose w moves with the dual variables
             self.gap += 2.0 * float((self.high - self.low) @ model.norms) * float(snapped @ model.norms)
+        # Upper bound of the gap between ``w`` and the dual variables as they are here.
+        self.whole_gap = (self.gap + 0.5 * self.rounding.distance**2) * (1.0 + 1e-12)
+        # Rounding may show in a form, of long rows.
+        off = float(model.norms.max(initial=0.0)) * np.sqrt(2.0 * self.whole_gap)
+        self.coarse = not self.kernel and bool(off > proofs.NARROW)
+        if self.coarse:
+            self._sharpen(snapped)
 
     def _errors(self, snapped: np.ndarray) -> np.ndarray:
         """Return what distances from kinks are off by; behind a kernel, for the ``w`` of ``alpha``."""
@@ -77,10 +84,19 @@ class Solution:
         slope, floor = model.errors_of(pair)
         return slope * model.norms + floor
 
-    @property
-    def whole_gap(self) -> float:
-        """Return an upper bound of the gap, between ``w`` and the dual variables as they are here."""
-        return (self.gap + 0.5 * self.rounding.distance**2) * (1.0 + 1e-12)
+    def _sharpen(self, snapped: np.ndarray) -> None:
+        """Bound the gap and the distance of ``w`` from the sum over rows by sums in twice the precision."""
+        model, pair, index = self.model, self.certificate, np.flatnonzero(self.inside | self.wrong)
+        t, errors, end = self.t.copy(), self.errors.copy(), self.rounding.end
+        own, off = recomputed(model, pair, index)
+        t[index], errors[index] = self.signs[index] * own, off + 2.0 * UNIT * np.abs(own)
+        up, down = self.high - self.alpha, self.alpha - self.low
+        shares = np.maximum(np.maximum(up * (t + errors), down * (errors - t)), 0.0)
+        ends = 2.0 * end * np.maximum(np.abs(self.low), np.abs(self.high)) * (np.abs(t) + errors)
+        self.gap = min(self.gap, float((shares + (shares > 0.0) * ends).sum()) * (1.0 + gamma(t.size + 8)))
+        moved = float((snapped + end * np.abs(self.alpha)) @ model.norms) * (1.0 + gamma(t.size + 8))
+        near = pair.C * pair.shift + moved + Apart(model, pair).distance(pair.point.vector)
+        self.rounding = self.rounding._replace(distance=min(self.rounding.distance, near * (1.0 + 1e-12)))
 
     def takers(self, up: bool, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return all room on one side, and the rows that best take over a part: nearest kinks, then most room."""
@@ -112,6 +128,7 @@ class Solution:
             return proofs.Rounding(UNIT, end, pair.C * pair.shift + end * most, residue, 0.0, 0.0)
         distance = pair.C * (pair.sum_error + pair.shift) + end * most + float(np.einsum("i,i", lost, self.model.norms))
         distance += 4.0 * UNIT * float(np.linalg.norm(pair.point.vector)) + float(bounds[box_kernels.TINY])
+        distance += float(np.linalg.norm(pair.point.vector - pair.C * pair.total)) * (1.0 + 1e-12)
         shift = float(np.linalg.norm(self.mean)) * (1.0 + 1e-12)
         return proofs.Rounding(float(bounds[box_kernels.PRODUCT]), end, distance, residue, shift, 0.0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import clarabel
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from tests.kernel_problems import kernel_svm_model
 from tests.width import wide
 
 NEAR = 1e-6  # relative accuracy of a refit's form, where its intercept is the only best one
+LEFT = 5e-4  # width of a bound of long rows
 
 
 def drawn(name, shape, seed, free, weighted, n=30, d=4):
@@ -373,3 +376,29 @@ def test_a_row_of_zeros_behind_a_kernel_is_never_moved_and_no_warning(tmp_path):
     run.save(tmp_path / "run")
     found = screenpath.load_run(tmp_path / "run", (X, y)).loo(0)
     assert all(np.abs(one[3:6]).max() < 1e-9 for one in (found.values, found.low, found.high))
+
+
+def long_rows(name, seed, free):
+    """Return a model of features that differ in scale by three orders of magnitude, and its solution."""
+    rng = np.random.default_rng(seed)
+    scale = np.array([0.5, 5.0, 50.0, 1000.0])
+    X = rng.normal(size=(40, 4)) * scale + (seed % 2) * scale
+    forms = (X / scale) @ rng.normal(size=4)
+    y = np.round(forms - np.median(forms) + 0.5 * rng.normal(size=40), 6)
+    model = model_of(name, "plain", X, np.where(y > 0.0, 1.0, -1.0) if name == "svm" else y, None, free)
+    return model, removal.Solution(model, solved(model, 0.03))
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["no intercept", "free"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_long_rows_leave_narrow_bounds_that_no_refit_contradicts(name, free):
+    """What dual variables are rounded by moves the forms of such rows: ``w`` is moved back onto the kinks."""
+    contradicted, wide, rows = [], 0, 0
+    for seed in range(4):
+        model, of = long_rows(name, seed, free)
+        found = removal.leave_out(of, np.arange(40))
+        contradicted += checked(model, 0.03, found, of)[0]
+        shifted = replace(found, low=found.high + 0.1, high=found.high + 0.2)  # the control
+        assert len(checked(model, 0.03, shifted, of)[0]) > 30
+        wide, rows = wide + np.count_nonzero(~(found.high - found.low < LEFT)), rows + 40
+    assert contradicted == [] and 20 * wide < rows

@@ -56,7 +56,7 @@ def test_honest_ones_hold(data, tmp_path, model, options):
 @pytest.mark.parametrize("seed", [3, 12, 17])
 def test_large_features_hold_where_rounding_moves_rows_off_their_kinks(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0, 0, 1e5], np.round(rng.normal(size=12), 3) + 100
+    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e5, 1e6] + [0, 0, 1e6], np.round(rng.normal(size=12), 3) + 100
     (tmp_path / "data").write_text(libsvm_text(X, y))
     run = screenpath.run(
         "lad", tmp_path / "data", intercept="free", c_list=[0.01], tol=1e-10, out=tmp_path / "r", quiet=True
@@ -85,11 +85,11 @@ def test_targets_that_are_all_0_hold(tmp_path, intercept):
     assert verify_certificate(tmp_path / "loo.bin", tmp_path / "data").faults == []
 
 
-@pytest.mark.parametrize("seed", [15, 18])
+@pytest.mark.parametrize("seed", [2, 22])
 def test_a_gap_beyond_the_tolerance_of_the_run_is_that_of_the_file(tmp_path, seed):
     """Dual variables next to their end are put there, which costs more where features are large."""
     rng = np.random.default_rng(seed)
-    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e4, 1e5] + [0, 0, 1e5], np.round(rng.normal(size=12), 3) + 100
+    X, y = np.round(rng.normal(size=(12, 3)), 3) * [1.0, 1e5, 1e6] + [0, 0, 1e6], np.round(rng.normal(size=12), 3) + 100
     (tmp_path / "d").write_text(libsvm_text(X, y))
     about = {"intercept": "free", "c_list": [0.01], "tol": 1e-10, "quiet": True}
     one = screenpath.run("lad", tmp_path / "d", out=tmp_path / "r", **about).loo(0)
@@ -288,3 +288,17 @@ def test_rows_that_are_open_claim_nothing(honest, tmp_path):
     assert refused(parts, honest[1], tmp_path / "c") == ""
     found = verify_certificate(tmp_path / "c", honest[1])
     assert len(found.unclaimed) == 3 and "3 left open" in str(found)
+
+
+@pytest.mark.parametrize(("intercept", "seed"), [("none", 0), ("none", 3), ("free", 2), ("free", 5)])
+def test_errors_of_long_rows_are_counted_and_hold(tmp_path, intercept, seed):
+    """Rounding of the dual variables left half of them open."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(40, 3)), 3) * [1.0, 1e3, 1e5]
+    y = np.where(X @ [1.0, 1e-3, 1e-5] + rng.normal(size=40) > 0.0, 1.0, -1.0)
+    (tmp_path / "d").write_text(libsvm_text(X, y))
+    about = {"intercept": intercept, "c_list": [0.01], "quiet": True}
+    one = screenpath.run("svm", tmp_path / "d", out=tmp_path / "r", **about).loo(0)
+    (tmp_path / "c").write_bytes(one.certificate())
+    found = verify_certificate(tmp_path / "c", tmp_path / "d")
+    assert found.holds and found.faults == [] and not one.open.any()

@@ -11,6 +11,8 @@ from screenpath.kernels.problem.box import UNIT, relative_error
 from screenpath.kernels.solve import removal
 from screenpath.kernels.solve.removal import add, faced, follow, inner, look, moved_by, solve, solved, start
 
+NARROW = 1e-4  # width of an interval, beside 1 and the change of the form, that rounding of dual variables may leave
+
 
 class Rounding(NamedTuple):
     """Bounds on errors, those of ``kernels.problem.box``."""
@@ -57,18 +59,40 @@ def form_move(band, x, part, alpha, work, seen, out):
     return balance, sizes, lengths, count
 
 
-@kernel(leaf=True)
-def _correct(band, x, alpha, work, k, border, offset, seen):
-    """Take the rounding of the way out of members and intercept: one step of Newton's method; returns the latter."""
-    balance = form_move(band, x, alpha, work.alpha, work, seen, work.moved)[0]
+@kernel(leaf=True, inner=True)
+def _to_kinks(band, work, k, balance, offset):
+    """Write by how much members have to change to be on their kinks, with a sum that is less by ``balance``."""
     for a in range(k):
         e = work.members[a]
         work.products[a] = -balance if e < 0 else band.t[e] - inner(band.X[e], work.moved) - offset
     solve(work, k, work.products, work.share)
+
+
+@kernel(leaf=True)
+def _correct(band, x, alpha, work, k, border, offset, seen):
+    """Take the rounding of the way out of members and intercept: one step of Newton's method; returns the latter."""
+    balance = form_move(band, x, alpha, work.alpha, work, seen, work.moved)[0]
+    _to_kinks(band, work, k, balance, offset)
     for a in range(border, k):
         e = work.members[a]
         work.alpha[e] = min(max(work.alpha[e] + work.share[a], band.low[e]), band.high[e])
     return offset + work.share[0] if border == 1 else offset
+
+
+@kernel(leaf=True)
+def _onto_kinks(band, work, k, border, offset, most):
+    """Move ``w`` and the intercept to where members are on their kinks, which dual variables that are rounded do not
+    reach where rows are long; returns the intercept's move and how far ``w`` has gone: nowhere if beyond ``most``.
+    """
+    _to_kinks(band, work, k, 0.0, offset)
+    work.along[:] = 0.0
+    for a in range(border, k):
+        add(work.share[a], band.X[work.members[a]], work.along)
+    gone = np.sqrt(inner(work.along, work.along)) * (1.0 + 1e-12)
+    if not gone <= most:
+        return offset, 0.0
+    add(1.0, work.along, work.moved)
+    return offset + work.share[0] if border == 1 else offset, gone
 
 
 @kernel(leaf=True, inner=True)
@@ -144,8 +168,9 @@ def _taken_over(band, gone, r, rounding, work, loss, residue, move, seen):
 
 
 @kernel(leaf=True)
-def _prove(band, gone, r, rounding, work, offset, seen, found):
-    """Bound the gap of the other rows' problem, and by it the row's form for all of its solutions.
+def _prove(band, gone, r, rounding, work, offset, seen, k, found):
+    """Bound the gap of the other rows' problem, and by it the row's form for all of its solutions; with ``k`` members,
+    at a point where they are on their kinks.
 
     Let ``G`` be the sum of the other rows' shares ``phi_j(t_j) - alpha_j t_j``. For any ``alpha_i``, with which the sum
     over rows is ``v``, weak duality gives ``alpha_i (m* - m) <= G + 1/2 ||w - v||^2``, ``m`` the row's form. So a step
@@ -158,6 +183,9 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     whole, stray = lengths + abs(alpha) * length, 0.0
     if rounding.gram > 0.0:
         stray = (rounding.gram + relative_error(count + 4.0)) * whole
+    lost, nearer, begun = (relative_error(count + 4.0) + rounding.product) * whole, 0.0, offset
+    if k > 0:
+        offset, nearer = _onto_kinks(band, work, k, 1 if band.lift > 0.0 else 0, offset, rounding.distance + lost)
     square = inner(work.moved, work.moved) + alpha * alpha * gone.outside[r] + stray * whole
     moved = np.sqrt(square) * (1.0 + 1e-12)
     reach = moved_by(work.moved, work.along, 0.0, alpha, offset, gone.outside[r], gone.middle[r], band.lift)
@@ -170,7 +198,7 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
     if band.lift > 0.0:
         residue = rounding.residue + abs(balance) + relative_error(count + 2.0) * sizes
     away = rounding.distance + residue * rounding.shift
-    away += (relative_error(count + 4.0) + rounding.product) * whole
+    away += lost + nearer
     low = high = _bound(gap, away, np.inf, length, 0.0)
     if band.lift > 0.0:
         move = reach, moved + stray, stray, offset
@@ -179,7 +207,7 @@ def _prove(band, gone, r, rounding, work, offset, seen, found):
             return removal.SHORT
     form = inner(x, work.moved) + offset
     found.change[r], found.gap[r] = form - alpha * gone.outside[r], gap + 0.5 * away * away
-    found.distance[r], found.intercept[r], found.read[r], found.count[r] = moved, offset, seen, count - 1
+    found.distance[r], found.intercept[r], found.read[r], found.count[r] = moved, begun, seen, count - 1
     error = 4.0 * UNIT * (abs(form) + abs(offset) + abs(alpha) * gone.outside[r])
     error += length * (rounding.product * moved + stray)
     found.down[r], found.up[r] = low + error, high + error
@@ -198,7 +226,13 @@ def removals(band, face, gone, rounding, work, found):
         if status == removal.PROVEN:
             if k > border:
                 offset = _correct(band, gone.X[r], gone.alpha[r], work, k, border, offset, seen)
-            status = _prove(band, gone, r, rounding, work, offset, seen, found)
+            status = _prove(band, gone, r, rounding, work, offset, seen, 0, found)
+            width = found.down[r] + found.up[r]
+            wide = status == removal.PROVEN and width > NARROW * (1.0 + abs(found.change[r]))
+            if wide and k > border and rounding.gram == 0.0:
+                status = _prove(band, gone, r, rounding, work, offset, seen, k, found)
+                if status != removal.PROVEN or not found.down[r] + found.up[r] < width:
+                    status = _prove(band, gone, r, rounding, work, offset, seen, 0, found)
         if status == removal.PROVEN and found.count[r] > found.places.shape[1]:
             status = removal.FULL
         found.status[r] = status
