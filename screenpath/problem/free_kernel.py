@@ -100,6 +100,10 @@ class FreeKernelModel(FreeIntercept, KernelModel):
         placed = self.placed(self.forms_of(C, theta, total), likely, intercept)
         return placed, self.balanced(theta, placed[-1], likely)
 
+    def summing_to_zero(self, found: Certificate) -> np.ndarray:
+        """Return the dual point of a pair with a given intercept, moved there until its signed sum is 0."""
+        return self._placed(found.C, found.theta, found.total, found.intercept)[1].theta
+
     def _pair(self, C, known: Multiplied, spread: float, point=None) -> Certificate:
         theta, rough, off = known.theta, known.rough, self._off(C, known.product_error, spread)
         (low, high, b, t), point = point or self._placed(C, theta, known.total)

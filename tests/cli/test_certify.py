@@ -191,6 +191,16 @@ def test_what_is_exported_for_libsvm_is_certified(call, data):
     assert found["rel_gap"] <= 1e-6
 
 
+def test_a_model_whose_dual_variables_sum_to_0_but_for_rounding_is_written(call, data, tmp_path):
+    assert call("svm", data, "--kernel", "rbf", "--gamma", 0.5, "--c", 2, "-o", "run").code == 0
+    assert call("export", "run", "--step", 0, "--to", "libsvm", "-o", "m.model").code == 0
+    head, _, rows = (tmp_path / "m.model").read_text().partition("SV\n")
+    first, _, rest = rows.partition(" ")
+    (tmp_path / "m.model").write_text(f"{head}SV\n{float(first) * (1.0 - 2.0**-44)!r} {rest}")
+    assert call("certify", "svm", data, "--weights", "m.model", "--c", 2, "-o", "proof").code == 0
+    assert call("verify", "proof").code == 0
+
+
 @pytest.mark.parametrize(("kind", "other"), [(("--bias", 3), ("--bias", 2)), (("--intercept", "none"), ())])
 def test_a_kernel_model_with_another_intercept_than_a_free_one(call, data, kind, other):
     assert call("svm", data, "--kernel", "rbf", "--gamma", 0.5, "--c", 2, *kind, "-o", "run").code == 0
