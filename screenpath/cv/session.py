@@ -196,7 +196,8 @@ class CvSession(Session):
             if isinstance(error, Stopped) and self.under_way:
                 done = self.finished(*self.under_way)
                 if done or not self.sink.replaces:  # else the earlier run gets its place again
-                    self.console.tell(f"{done} of {len(self.splits)} folds are kept: continue with `resume`")
+                    more = " of the gamma under way, and all before it" if self.options["gammas"] else ""
+                    self.console.tell(f"{done} of {len(self.splits)} folds are kept{more}: continue with `resume`")
             raise
 
     @contextlib.contextmanager

@@ -205,8 +205,8 @@ def _gammas_of_epsilons(options: dict) -> str:
     values = options["epsilons"]
     if len(set(values)) < len(values) or not min(values) > 0.0:
         raise UsageError("`epsilons` needs different positive numbers", "for example `epsilons=0.01,0.1,1`")
-    if options["gammas"] is None and "gamma" not in PARAMETERS.get(options["kernel"], ()):
-        raise UsageError("`epsilons` is for a kernel with a gamma", "add `kernel=rbf`")
+    if options["gammas"] is None:
+        _check_kernel_of_gammas("epsilons", options["kernel"])
     found = options["gammas"] or str(options["gamma"] or DEFAULTS["gamma"])
     options["gamma"] = options["gamma"] if options["gammas"] else None
     return found
@@ -216,9 +216,14 @@ def gammas_error(text: str) -> UsageError:
     return UsageError(f"`gammas={text}` needs different positive numbers", "for example 10, or .01,.1,1")
 
 
+def _check_kernel_of_gammas(name: str, kernel: str | None) -> None:
+    if "gamma" not in PARAMETERS.get(kernel, ()):
+        hint = f"leave out `{name}`" if kernel == "precomputed" else "add `kernel=rbf`"  # those data have no features
+        raise UsageError(f"`{name}` is for a kernel with a gamma", hint)
+
+
 def _check_gammas(options: dict) -> None:
-    if "gamma" not in PARAMETERS.get(options["kernel"], ()):
-        raise UsageError("`gammas` is for a kernel with a gamma", "add `kernel=rbf`")
+    _check_kernel_of_gammas("gammas", options["kernel"])
     if options["gamma"] is not None:
         raise UsageError("`gamma` is one value and `gammas` are several", "use one of the two")
     listed = [float(one) if is_number(one) else one.strip() for one in options["gammas"].split(",")]

@@ -255,7 +255,7 @@ def places_of(name: str, vectors, rows, sides, wanted) -> np.ndarray:
         part = slice(vectors.indptr[k], vectors.indptr[k + 1])
         left = known.get((wanted[k], _key(vectors.indices[part], vectors.data[part])))
         if not left:
-            hint = "name the data it was fitted to, as they were, scaled or not"
+            hint = "name the data it was fitted to, as they were, scaled or not; compressed models cannot be certified"
             raise DataError(f"{name}: the support vector in line {k + 1} is no row of the data with its label", hint)
         found[k] = left.pop()
     return found

@@ -104,7 +104,7 @@ def part(K: np.ndarray, rows, columns) -> np.ndarray:
 
 def is_skew(K: np.ndarray) -> bool:
     """Tell whether values on both sides of the diagonal differ by rounding; DataError if by more, or if one is none."""
-    largest, apart = 0.0, 0.0
+    largest, apart, at = 0.0, 0.0, (0, 0)
     for start in range(0, len(K), HEIGHT):
         below = K[start : start + HEIGHT]
         wrong = np.argwhere(~np.isfinite(below))
@@ -114,9 +114,13 @@ def is_skew(K: np.ndarray) -> bool:
             raise DataError(what, "check the kernel")
         largest = max(largest, float(np.abs(below).max()))
         below = below[:, : start + len(below)]
-        apart = max(apart, float(np.abs(below - K[: below.shape[1], start : start + HEIGHT].T).max()))
+        off = np.abs(below - K[: below.shape[1], start : start + HEIGHT].T)
+        i, j = np.unravel_index(np.argmax(off), off.shape)
+        if off[i, j] > apart:
+            apart, at = float(off[i, j]), (start + int(i) + 1, int(j) + 1)
     if apart > (APART if K.dtype == np.float64 else APART32) * largest:
-        raise DataError(f"the kernel of the training rows is not symmetric: values differ by {apart:.3g}", "check it")
+        what = f"the kernel of the training rows is not symmetric: values of the rows {at[0]} and {at[1]}"
+        raise DataError(f"{what} differ by {apart:.3g}", "pass (K + K.T) / 2 if that is meant")
     return apart > 0.0
 
 

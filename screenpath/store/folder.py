@@ -157,6 +157,7 @@ class RunFolder:
         said = "; ".join([*other[:NAMED], *more]) or ("of the same data and options" if identity is not None else "")
         free = next(one for k in count(2) if not os.path.lexists(one := f"{self.path}-{k}"))
         ways = ["`resume` to continue it"] if resumable and not other and previous["status"] != COMPLETE else []
+        ways += ["it as it is"] if identity is not None and not other and previous["status"] == COMPLETE else []
         ways += ["`force` to replace it", f"`out={shlex.quote(free)}`"]
         said = f": {said}" if said else ""
         raise RunFolderError(f"{self.path} holds {what} already{said}", f"use {', '.join(ways[:-1])}, or {ways[-1]}")

@@ -140,7 +140,8 @@ def test_a_proof_by_some_folds_takes_the_others_as_perfect():
     ("options", "words"),
     [
         (("--gammas", "3"), "for a kernel with a gamma"),
-        (("--kernel", "linear", "--gammas", "3"), "for a kernel with a gamma"),
+        (("--kernel", "linear", "--gammas", "3"), "add --kernel rbf"),
+        (("--kernel", "precomputed", "--gammas", "3"), "leave out --gammas"),
         (("--kernel", "rbf", "--gammas", "3", "--gamma", "1"), "use one of the two"),
         (("--kernel", "rbf", "--gammas", "3", "--part", "1/2"), "gamma is chosen by all folds"),
         (("--kernel", "rbf", "--gammas", "1,1"), "different positive numbers"),
@@ -210,6 +211,6 @@ def test_a_signal_once_gamma_is_chosen_keeps_the_folds(call, data, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(CvSession, "take_tuned", lambda *_: signal.raise_signal(signal.SIGINT))
         done = call(*words, "run")
-    assert done.code == 130 and "folds are kept" in done.err and "error" not in done.err
+    assert done.code == 130 and "folds are kept of the gamma under way" in done.err and "error" not in done.err
     assert call(*words, "run", "--resume").code == 0
     assert (tmp_path / "run/gammas.csv").read_bytes() == (tmp_path / "whole/gammas.csv").read_bytes()

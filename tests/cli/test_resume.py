@@ -91,7 +91,7 @@ def test_a_run_in_the_way_tells_what_differs_and_the_next_free_name(call, data, 
     assert call(*first, "-o", "my run").code == 0
     same = call(*first, "-o", "my run")
     assert same.code == 1 and "holds a finished run already: of the same data and options" in same.err
-    assert same.err.splitlines()[1] == "  use --force to replace it, or --out 'my run-2'"
+    assert same.err.splitlines()[1] == "  use it as it is, --force to replace it, or --out 'my run-2'"
     found = call(*first, "--tol", 1e-3, "--rule", "dvi", "-o", "my run")
     assert 'rule was "none", now "dvi"' in found.err and "tol was 1e-06, now 0.001" in found.err
     assert "cmin was not given (default 0.01), now 0.5" in call(*first, "--cmin", 0.5, "-o", "my run").err
