@@ -103,6 +103,31 @@ def test_screens_of_a_page(page, call, tmp_path):  # noqa: F811 (fixture)
         assert screens.same(shown, printed), (command, printed)
 
 
+def files_of(page) -> list[tuple[str, str]]:
+    """Return what the commands of a page on the sample data write, and each command without what changes no file."""
+    found = []
+    for command in [*commands(page), *(one for one, _ in screens.screens(page.read_text()))]:
+        words = [one for one in shlex.split(command.replace("\\\n", " ")) if one not in ("-q", "--quiet")]
+        data = [word for word in words if word.startswith("data_samples/")]
+        if words[0] != "screenpath" or "--force" in words or not data:
+            continue
+        if "-o" in words:
+            found.append((words[words.index("-o") + 1], " ".join(words)))
+        elif words[1] in (*SPECS, "cv"):  # the default folder
+            model = "sparse-" * ("--penalty" in words) + "-".join(words[1 : words.index(data[0])])
+            found.append((f"runs/{model}-{data[0].split('/')[1].partition('.')[0]}", " ".join(words)))
+    return found
+
+
+def test_pages_can_be_followed_in_one_folder():
+    """No page writes what another one has written by another command: that would be refused, or taken for its own."""
+    made: dict[str, dict[str, str]] = {}
+    for page in PAGES:
+        for file, command in files_of(page) if page.parent != screens.GALLERY else ():
+            made.setdefault(file, {})[command] = page.name
+    assert {file: ways for file, ways in made.items() if len(set(ways.values())) > 1} == {}
+
+
 def test_a_screen_is_compared():
     shown = "gap 5e-07 of 100 steps\n...\ntotal 0.5 s\n"
     assert screens.same(shown, "gap 7.1e-09 of 100 steps\none\ntwo\ntotal 12.25 s\n")
