@@ -224,7 +224,12 @@ def learned(spec, options: dict, told, y: np.ndarray, source: str, text: Fault |
     if of_rows is not None and options.get("weights") is not None:
         raise UsageError("`weights` and `weight_column` are both given", "use one of them")
     given, texts = read_weights(options.get("weights")) if of_rows is None else of_rows, options["label_texts"]
-    given = checked_weights(y, given)
+    try:
+        given = checked_weights(y, given)
+    except UsageError as error:
+        if not isinstance(file := options.get("weights"), str):
+            raise
+        raise DataError(f"{file}: {error.message}", error.hint) from None  # what a file holds are data
     weights = row_weights(y, class_weights(options.get("class_weight"), texts), given, texts)
     known = {"targets": targets, "labels": labels, "weights": weights, "sample_weights": given, "label_texts": texts}
     return options, {**known, "spec": spec, "names": told.names, "label_names": told.label_names, "form": told.form}

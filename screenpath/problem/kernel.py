@@ -60,9 +60,10 @@ class KernelModel(BoxModel):
         """Return the error bounds of sums over rows; those of products are kept separately here."""
         if not np.isfinite(self.norms).all():
             row = int(np.flatnonzero(~np.isfinite(self.norms))[0])
+            power = self.rows.blocks.function.name == "poly"
             raise DataError(
                 f"overflow: the kernel of row {row + 1} with itself exceeds the range of floating point",
-                "scale the data (`scale=maxabs`), or take a smaller `gamma` or `degree`",
+                "scale the data (`scale=maxabs`)" + ", or take a smaller `gamma` or `degree`" * power,
             )
         steep, inflated = np.maximum(np.abs(self.lo), np.abs(self.hi)), 1.0 + gamma(self.size + 8)
         bounds = np.zeros(kernels.TINY + 1)

@@ -74,6 +74,9 @@ def test_a_power_that_overflows_is_one_error():
     X, y = two_classes(20, 3)
     with pytest.raises(DataError, match="overflow: the kernel of row [0-9]+ with itself"):
         kernel_svm_path(100.0 * X, y, kernel="poly", degree=300, grid=2)
+    with pytest.raises(DataError) as refused:
+        kernel_svm_path(1e200 * X, y, kernel="linear", grid=2)
+    assert "gamma" not in refused.value.hint  # the linear kernel has none
 
 
 @pytest.mark.parametrize("how", [{}, {"one_vs_one": True}, {"one_vs_rest": True}, {"gammas": [0.5, 1.0], "folds": 3}])

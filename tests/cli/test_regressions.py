@@ -19,7 +19,7 @@ def test_bad_weights_are_named(samples, tmp_path, capsys):
     assert code == 1 and "line 2" in text and "'x'" in text
     path.write_text("1\n2\n")
     code, text = message("--weights", str(path))
-    assert code == 2 and "2 weights for 569 samples" in text
+    assert code == 1 and f"{path}: 2 weights for 569 samples" in text
     for given in ("1", "1=x", "=1"):
         code, text = message("--class-weight", given)
         assert code == 2 and "not LABEL=WEIGHT" in text
