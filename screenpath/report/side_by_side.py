@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.catalogue.scores import SCORES, levelled, of_rows
+from screenpath.catalogue.scores import SCORES, levelled, of_rows, votes
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of
 from screenpath.data.safe.values import is_number
@@ -158,7 +158,8 @@ def _check(runs) -> None:
 
 
 def _named(run) -> str:
-    return " and ".join(label_text(label) for label in run.sides)
+    names = [label_text(label) for label in run.sides]
+    return " and ".join(names if len(names) == 2 else sorted(names))  # pairs have them in the order of their data
 
 
 def _side(run, step: dict, score: float, parts) -> Side:
@@ -292,6 +293,7 @@ def _row_parts(run, row: dict, test: str | None, score: str, target: str | None)
     if test is None and digest != run.record["test"].get("sha256"):
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
+    values = votes(values) if run.voting else values
     known = run.known(data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")

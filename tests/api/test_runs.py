@@ -383,7 +383,7 @@ def test_a_saved_path_is_the_path(here, name):
         np.testing.assert_allclose(stored.predict(X, 1), path.predict(X, 1), rtol=1e-12)
     with pytest.raises(UsageError, match="in a run folder already"):
         stored.save("again")
-    with pytest.raises(RunFolderError, match="already: .*\n.*use `force` to replace it"):  # save() resumes nothing
+    with pytest.raises(RunFolderError, match="already: .*\n.*`force` to replace it"):  # save() resumes nothing
         path.save("r")
     path.save("r", force=True)
 

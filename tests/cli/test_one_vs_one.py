@@ -11,6 +11,7 @@ from tests.cli.conftest import out_of_time_at, read_csv
 
 GRID = ("--grid", 4, "--cmin", 0.1, "--cmax", 10)
 RBF = ("--kernel", "rbf", "--gamma", 0.3)
+WAYS = ("one-vs-one", "one-vs-rest")
 
 
 @pytest.mark.parametrize("kernel", [(), RBF])
@@ -136,3 +137,13 @@ def test_labels_that_the_only_format_cannot_hold(call, three, tmp_path):
     assert call("svm", "words.csv", "--one-vs-one", "--c", 1, *RBF, "-o", "run", "-q").code == 0
     found = call("export", "run", "--to", "libsvm", "-o", "model")
     assert found.code == 2 and "whole numbers" in found.err and "--to" not in found.err
+
+
+@pytest.mark.parametrize("kernel", [(), RBF])
+def test_runs_are_compared_by_their_votes(three, call, kernel):
+    """With those of one against the rest, too, whose labels are sorted; the score is that of the step table."""
+    for way in WAYS:
+        assert call("svm", three, f"--{way}", *GRID, *kernel, "--test", three, "-o", way, "-q").code == 0
+    best = [max(float(row["test_accuracy"]) for row in read_csv(f"{way}/steps.csv")) for way in WAYS]
+    assert [side.score for side in screenpath.compare_runs(WAYS)] == pytest.approx(best)
+    assert call("runs", *WAYS).code == 0
