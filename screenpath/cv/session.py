@@ -460,8 +460,8 @@ class CvSession(Session):
         """Return the number of held-out rows by label and prediction at the best step; None where none are written."""
         if self.options["predictions"] is None or self.data.labels is None:
             return None
-        targets = self.samples.targets
-        parts = [scoring.confusion(self.decisions(fold), targets[fold.split.held_out]) for fold in self.folds]
+        targets, forms = self.samples.targets, [self.spec.of_each_class(self.decisions(fold)) for fold in self.folds]
+        parts = [scoring.confusion(f, targets[fold.split.held_out]) for f, fold in zip(forms, self.folds, strict=True)]
         counts = np.sum(parts, axis=0)
         labels = [self.class_name(k) for k in range(len(self.data.labels.get("classes", ())))]
         return {"labels": labels or [self.class_name(-1), self.class_name(1)], "counts": counts.tolist()}

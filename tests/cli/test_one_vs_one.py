@@ -1,5 +1,7 @@
 """svm --one-vs-one from the command line: predictions, scores, folds, an interrupted run, what is refused."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,9 @@ def test_prediction_scores_and_folds(call, three, tmp_path, kernel):
     right = np.mean([row["label"] == row["predicted"] for row in held_out])
     assert max(float(row["mean"]) for row in read_csv(tmp_path / "one" / "cv.csv")) == pytest.approx(right)
     assert call("predict", "one", three).code == 0
-    assert call("show", "run").code == 0
+    assert call("show", "run").code == 0 and call("show", "one").code == 0
+    counts = json.loads((tmp_path / "one" / "cv.json").read_text())["confusion"]["counts"]
+    assert np.trace(counts) / 90 == pytest.approx(right) and np.sum(counts) == 90
     if kernel:
         refused = call("export", "run", "--step", 2, "--to", "libsvm", "-o", "model", "--compress", 0.1)
         assert refused.code == 2 and "a model for each pair of labels" in refused.err
