@@ -346,9 +346,7 @@ class KernelModel(BoxModel):
         if changed:
             total += self.rows.weighted_sum(step)
             error = drift(error + self._sum_error(step), self._spread(start))
-        updates = reference.updates
-        if share > 0.0 or changed:
-            updates = max(updates, guess.updates) + 1
+        updates = max(reference.updates, guess.updates) + 1 if share > 0.0 or changed else reference.updates
         if share == 0.0 and guess is not reference:
             turned = self._turned(C, screened, start, total, step)
             if turned is not None:

@@ -217,9 +217,8 @@ class Run:
         most = r.size if r.rows.plan.square == r.rows.n else r.rows.plan.square  # two of one data row share its values
         chosen = kernels.members(*known, room, most, -np.inf, np.inf)
         index = alive[chosen]
-        ridge = None if r.bend is None else r.ridge[index]
         t, lo, hi, beta = known.take(chosen, axis=1)
-        part = ActiveSet(r.rows.square, r.index[index], t, lo, hi, beta, ridge)
+        part = ActiveSet(r.rows.square, r.index[index], t, lo, hi, beta, None if r.bend is None else r.ridge[index])
         part.solve(target, self.newton if newton else None, self.free)
         share = self.move(index, signs[index] * part.beta, True)
         if share < SHORT and not r.rows.sharpen():
@@ -319,10 +318,7 @@ def blur_of_float32(reduced: KernelReduced) -> float:
 
 @takes_plugins
 def make_kernel_solver(name: str, seed: int = 0, shrinking: bool = True, warm: bool = True) -> Smo:
-    """Return the solver of that name: ``smo`` takes pair steps only, ``newton`` (= ``auto``) both.
-
-    No kernel solver has a cold start.
-    """
+    """Return the solver of a name: ``smo`` takes pair steps alone, ``newton`` (= ``auto``) both; none starts cold."""
     if name not in NAMES:
         raise UsageError(f"a kernel model has no solver '{name}'", f"use one of {', '.join(NAMES)}")
     if not warm:

@@ -44,10 +44,8 @@ class OneVsRest(Resumable):
             model.c, model.lo, model.hi = first.c, first.lo, first.hi
 
     def begin(self, part, tol: float) -> None:
-        """Tell a binary model that its turn begins, for gaps of ``tol``.
-
-        Behind a kernel it takes over the square of the rows in use: there is memory for one, in which a model that has
-        sharpened its own has overwritten the last.
+        """Tell a binary model that its turn begins, for gaps of ``tol``. Behind a kernel it takes over the square of
+        the rows in use: there is memory for one, in which a model that has sharpened its own has overwritten the last.
         """
         if hasattr(self.rows, "blocks"):
             part.rows.square = self.rows.square
