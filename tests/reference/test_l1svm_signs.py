@@ -50,7 +50,7 @@ def test_the_optimum_is_that_of_a_cone_solver(seed):
     }  # fmt: skip
     data, any_goes = X if seed % 2 else sp.csr_array(X), goes(X, y, weights, signs)
     if not any_goes:
-        with pytest.raises(DataError, match="lambda_max is 0"):
+        with pytest.raises(DataError, match="lambda_max is 0|bars every feature"):
             l1_svm_path(data, y, grid=5, **how)
     path = l1_svm_path(data, y, grid=5 if any_goes else [2.0, 1.0, 1e-3], **how)
     assert any_goes or not path.coefficients[:, : X.shape[1]].any()
