@@ -116,6 +116,9 @@ class CvSession(Session):
             drawing.check_counts(targets, o["folds"], self.class_name, alone and self.spec.name in LOSSES)
         elif free:
             drawing.check_count(n, o["folds"])
+        names = (self.data.labels or {}).get("classes") if targets is not None else None
+        if names:  # one-vs-one numbers them as they appear: folds are those of one-vs-rest, to be compared with them
+            targets = np.unique(names, return_inverse=True)[1][targets.astype(np.int64)]
         splits = drawing.splits_of(o, n, groups, targets)
         if task == scoring.CLASSIFICATION:
             everywhere = self.score.name in drawing.ALL_CLASSES

@@ -144,7 +144,7 @@ def test_the_distance_of_a_sum_in_twice_the_precision(count, coarse, monkeypatch
     model.rows.inexact = 0.013
     theta = np.where(np.arange(12) < count, model.hi, 0.0)
     pair = model.certify(0.6, pair.point.vector, theta)
-    apart = sharp._Apart(model, pair)
+    apart = sharp.Apart(model, pair)
     np.testing.assert_allclose(apart.total.sum(axis=0), model.weighted_sum(theta), rtol=1e-14)
     size = float(np.abs(theta) @ model.norms) * (1.0 + SCALE * 12)
     assert apart.error == pytest.approx((4.0 * (SCALE * (2 * count + 8)) ** 2 + 0.013) * size + count * 0.003)
@@ -152,7 +152,7 @@ def test_the_distance_of_a_sum_in_twice_the_precision(count, coarse, monkeypatch
     length = np.linalg.norm(w - 0.6 * apart.total[0]) * (1.0 + SCALE * 11)
     whole = (length + 16.0 * 0.004**2 * 0.6 * np.linalg.norm(apart.total[0]) + 0.6 * apart.error) * 1.25
     assert apart.distance(w) == pytest.approx(whole)
-    none = sharp._Apart(model, model.certify(0.6, w, np.zeros(12)))
+    none = sharp.Apart(model, model.certify(0.6, w, np.zeros(12)))
     assert none.distance(np.zeros(3)) == 0.0 and none.distance(w) > 0.0
     none.total[0] = w / none.C
     assert none.distance(none.C * none.total[0]) > 0.0  # the sum itself may be off
@@ -170,7 +170,7 @@ def test_a_sharper_gap_is_above_the_exact_one_and_hardly():
         w = [F(float(v)) for v in pair.point.vector]
         gap = exact.primal(w) - exact.dual(theta)
         for found in (sharp._with_rows(model, pair, 1e-6, pair.sum_error, None),
-                      sharp._with_rows(model, pair, 1e-6, None, sharp._Apart(model, pair))):  # fmt: skip
+                      sharp._with_rows(model, pair, 1e-6, None, sharp.Apart(model, pair))):  # fmt: skip
             assert F(found.gap) >= gap and F(found.gap) <= gap * (1 + F(1, 10**12)) + F(2.0**-1000)
             assert F(found.primal) - F(found.primal_error) <= exact.primal(w) <= F(found.primal) + F(found.primal_error)
 

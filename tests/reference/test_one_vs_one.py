@@ -13,6 +13,7 @@ import screenpath
 from screenpath.catalogue.scores import votes
 from screenpath.errors import DataError
 from screenpath.rows.pairs import SharedRows
+from screenpath.store.open import open_run
 from tests.certificates.make_invalid import seal
 from tests.certificates.mutants import Frames
 from tests.cli.conftest import libsvm_text
@@ -223,3 +224,16 @@ def test_pairs_without_a_matrix_are_the_same_path(tmp_path, monkeypatch):
         monkeypatch.setattr(f"screenpath.rows.pairs.{name}", 0 if name == "MOST" else 7)
     other = fitted(X, y, tmp_path / "other", **KERNELS["rbf"])
     np.testing.assert_allclose(one.decision_function(X, C=2.0), other.decision_function(X, C=2.0), atol=1e-4)
+
+
+def test_folds_are_those_of_one_vs_rest(tmp_path):
+    """Pairs number labels as they appear, others sort them; the two can be compared only on the same folds."""
+    X, y = noise()
+    y[:3] = [5.0, 3.0, 4.0]
+    names, how = ("one_vs_one", "one_vs_rest"), {"kernel": "rbf", "c_list": [1.0], "folds": 3, "quiet": True}
+    for name in names:
+        screenpath.cross_validate("svm", (X, y), out=tmp_path / name, **how, **{name: True})
+    runs = [open_run(tmp_path / name) for name in names]
+    assert [run.sides for run in runs] == [[5.0, 3.0, 4.0, 1.0, 2.0], [1.0, 2.0, 3.0, 4.0, 5.0]]
+    assert len({run.record["identity"]["folds_sha256"] for run in runs}) == 1
+    assert len(screenpath.compare_runs([run.path for run in runs])) == 2
