@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 from dataclasses import dataclass, field
@@ -391,14 +392,24 @@ def _moment(path: Path) -> list:
     return found
 
 
+def _meant(path: Path) -> list:
+    """Return run folders that somebody may mean: in ``runs``, in the folder, or beside it under nearly that name."""
+    if Path("runs", path, records.RUN).is_file():
+        return [Path("runs", path)]
+    with contextlib.suppress(UsageError):
+        return records.run_folders(path)
+    with contextlib.suppress(UsageError):
+        names = {} if path.exists() else {one.name: one for one in records.run_folders(path.parent)}
+        return [names[name] for name in difflib.get_close_matches(path.name, names, 3, 0.8)]
+    return []
+
+
 def _read(path: Path) -> Run:
     try:
         record = records.read_record(path)
     except FileNotFoundError:
-        hint = "give the folder that a path command wrote (`out=DIR`)"
-        with contextlib.suppress(UsageError):
-            near = [Path("runs", path)] if Path("runs", path, records.RUN).is_file() else records.run_folders(path)
-            hint = f"did you mean {' or '.join(map(str, near[:3]))}?"
+        near = " or ".join(map(str, _meant(path)[:3]))
+        hint = f"did you mean {near}?" if near else "give the folder that a path command wrote (`out=DIR`)"
         hint = f"{hint}, before the data" if path.is_file() else hint
         raise RunFolderError(f"{path} is not a run folder: there is no run.json", hint) from None
     if record["status"] == records.EMPTIED:

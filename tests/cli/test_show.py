@@ -71,6 +71,8 @@ def test_what_is_no_run_folder_leads_to_one(call, data, tmp_path):
         assert found.code == 1 and found.err.endswith("no run.json\n  did you mean runs/a?\n")
     found = call("predict", data, "runs/a")
     assert "is not a run folder" in found.err and found.err.endswith("wrote (--out DIR), before the data\n")
+    assert call("svm", data, "--grid", 2, "-o", "runs/linear", "-q").code == 0
+    assert "did you mean runs/linear?" in call("show", "runs/liner").err
     (tmp_path / "empty").mkdir()
     assert "give the folder that a path command wrote (--out DIR)" in call("show", "empty").err
 
