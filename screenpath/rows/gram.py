@@ -264,7 +264,7 @@ class GramRows(Counted):
         Its error is to be asked for afterwards (:attr:`error`, :meth:`depth`): a sum of many rows may be the first one
         of values that are kept.
         """
-        if target is None and self.fixed is not None and not self.keeps and index.size >= MANY * self.n:
+        if target is None and self.plan.fixed and self.fixed and not self.keeps and index.size >= MANY * self.n:
             self.keep(True)
         size = self.n if target is None else target.size
         self.touched += index.size * size / self.n if target is not None else index.size

@@ -92,10 +92,10 @@ class PairRows(GramRows):
         vars(self).update(vars(shared))
         self.shared, self.index, self.signs, self.n, self.touched = shared, index, signs, index.size, 0
         self.where, self.columns = None, ()  # of all rows
-        plan = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
-        self.later = replace(plan, fixed=plan.whole and shared.blocks.function.exponential)
+        self.later = plan_within(self.n, self.dtype.itemsize, shared.allowed, MOST)
         self.plan = replace(self.later, whole=False)
         self._take(SomeBlocks(shared.blocks, index))
+        self.fixed = FixedValues(self.blocks) if self.later.whole and shared.blocks.function.exponential else None
 
     def _take(self, blocks) -> None:
         super()._take(blocks)

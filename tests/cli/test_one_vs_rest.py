@@ -99,7 +99,7 @@ def test_a_square_that_one_label_has_sharpened_is_not_read_as_the_one_before(mon
     K = np.exp(-0.3 * np.square(X[:, None] - X[None]).sum(axis=2))
     for k, some in ((1, few), (0, few), (1, every), (0, every[::-1]), (1, every)):
         part = joint.parts[k]
-        joint.begin(part)
+        joint.begin(part, 1e-6)
         part.rows.forget()
         for sharp in (False, True) if k == 0 else (False,):
             assert not sharp or part.rows.sharpen()
