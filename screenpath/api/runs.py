@@ -243,7 +243,8 @@ def plot_run(path: RunLike, kind: str | None = None, out: FileLike | None = None
     """Draw a run, as ``screenpath plot RUN`` does; needs matplotlib.
 
     ``kind`` is rejection, coefficients, gap, time, cv, grid, loo or influence; by default ``cv`` where the run has one,
-    else ``rejection``. ``out`` ends in .png, .svg or .pdf; by default it is ``RUN/KIND.png``.
+    else ``rejection``, or ``gap`` where nothing is screened behind a kernel. ``out`` ends in .png, .svg or .pdf; by
+    default it is ``RUN/KIND.png``.
     """
     from screenpath.report.plots import picture
 

@@ -217,7 +217,7 @@ KINDS = ("rejection", "coefficients", "gap", "time", "cv", "gammas", "grid", "lo
 @helped("plot", "screenpath plot", "screenpath plot runs/dvi runs/gap --kind time -o time.svg")
 @click.argument("runs", metavar="[RUN...]", nargs=-1, type=Named())
 @click.option(
-    "--kind", type=click.Choice(KINDS), help="What to draw.  [default: gammas or cv if RUN has one, else rejection]"
+    "--kind", type=click.Choice(KINDS), help="What to draw.  [default: gammas, cv, rejection or gap, as RUN has it]"
 )
 @click.option(
     "-o", "--out", **FILE,

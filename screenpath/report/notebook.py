@@ -46,7 +46,7 @@ class Picture:
 
 
 def plot_of(path: Result, kind: str | None = None) -> Picture:
-    """Return a picture of a path: by default ``cv`` if the path has it, else ``rejection``."""
+    """Return a picture of a path: by default ``cv`` if the path has it, else ``rejection`` or ``gap``."""
     from screenpath.report.plots import draw
 
     if kind is not None and kind not in series.KINDS:

@@ -326,14 +326,18 @@ def _share_screened(run) -> np.ndarray:
 
 
 def available(run) -> list:
-    """Return the kinds of pictures that a run has, the most informative first."""
+    """Return the kinds of pictures that a run has, the most informative first.
+
+    Behind a kernel the usual rule screens nothing, which is no picture.
+    """
     kinds = [kind for kind, file in (("gammas", "gammas.csv"), ("cv", "cv.json")) if run.has(file)]
-    kinds += ["rejection"]
+    nothing = bool(run.kernel) and not any((row.get("rejection_ratio") or 0.0) > 0.0 for row in run.steps)
+    kinds += ["gap" if nothing else "rejection"]
     if len(run.parameters) == 2 and len(run.steps) > 1:
         kinds.append("grid")
     if run.stored is not None:
         kinds.append("coefficients")
-    return [*kinds, "gap", "time"]
+    return [*kinds, "rejection" if nothing else "gap", "time"]
 
 
 def picture_form(name: str | None, option: str = "out") -> str:

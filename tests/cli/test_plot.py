@@ -36,6 +36,14 @@ def test_files_are_pictures(call, run, tmp_path):
     assert "<svg" in (tmp_path / "report.html").read_text()
 
 
+def test_a_kernel_path_that_screens_nothing_is_drawn_by_its_gaps(call, data):
+    assert call("svm", data, "--grid", "4", "--kernel", "rbf", "-o", "k", "--quiet").code == 0
+    assert call("plot", "k", "--terminal").out.startswith("svm: gap of k")
+    assert "rejection of k" in call("plot", "k", "--terminal", "--kind", "rejection").out
+    assert call("svm", data, "--grid", "4", "--kernel", "rbf", "--rule", "dvi", "-o", "r", "--quiet").code == 0
+    assert not call("plot", "r", "--terminal").out.startswith("svm: gap of r")
+
+
 def test_a_page_on_standard_output(call, run, tmp_path, monkeypatch):
     monkeypatch.setattr("screenpath.report.page._figure", lambda run, kind: "")
     assert call("report", run, "-o", "report.html").code == 0
