@@ -196,10 +196,7 @@ def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> Stor
 def _path_of(run: Run, training: str | tuple | None) -> StoredPath:
     names = tuple(run.parameters)
     steps = [Step(row, names) for row in run.table]
-    sides = run.sides
-    known = [label for label in sides if not isinstance(label, str)]  # a text stands for all others: rest
-    places = dict(zip(known, in_python(known), strict=True))
-    labels = tuple(places.get(label, label) for label in sides) or None
+    labels = tuple(in_python(run.sides)) or None
     preparation = replace(run.preparation, scale=None, shift=None)  # coefficients are in the units of the data
     form = run.form
     form = None if form is None or form.plain else form

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import screenpath
 from tests.cli.conftest import clouds, libsvm_text, read_csv
 
 
@@ -119,6 +120,8 @@ def test_positive_label_against_the_rest(call, tmp_path):
     found = call("predict", "run", data, "--step", 0)
     assert set(found.out.split()[1:]) == {"5", "rest"}
     assert "accuracy: " in found.err
+    path = screenpath.load_run("run")
+    assert path.labels == ("rest", "5") and path.predict(three_clouds()[0]).tolist() == found.out.split()[1:]
 
 
 def test_width_labels_and_first_index(call, data, tmp_path):
