@@ -150,6 +150,9 @@ class Score:
     def column(self) -> str:
         return self.name.replace("-", "_")
 
+    def __str__(self) -> str:
+        return f"{self.name} at tau = {self.level:g}" if self.name == "pinball" else self.name
+
     def function(self, products, targets, weights=None) -> float:
         if self.name in WHOLE:
             return WHOLE[self.name](products, targets, weights)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
-from screenpath.catalogue.scores import SCORES, Sigmoid
+from screenpath.catalogue.scores import SCORES, Score, Sigmoid, choose_score
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of, unmet_line
 from screenpath.data.safe import values as kinds
@@ -167,6 +167,12 @@ def read_cv(run) -> CrossValidation:
     return CrossValidation(record, steps, np.array(bounds, dtype=float).reshape(-1, 3))
 
 
+def chosen_by(run) -> Score:
+    """Return the score that chose a step in a cross-validation; pinball losses of two levels are two scores."""
+    name = read_cv(run).record["score"]
+    return choose_score(name, SPECS[run.model], SCORES[name].task, tau=run.record["options"].get("tau"))
+
+
 @contextlib.contextmanager
 def _reading(file: Path) -> Iterator[Path]:
     """Turn what a damaged file of a cross-validation raises into the error that names it."""
@@ -304,7 +310,7 @@ def lines(runs, kind: str) -> Lines:
         if run.parameters != first.parameters:
             said = [f"{one.path} by {' and '.join(one.parameters)}" for one in (first, run)]
             raise UsageError(f"{said[0]} and {said[1]}: no axis fits both", "draw runs with the same parameter")
-    scores = {read_cv(run).record["score"] for run in runs} if kind == "cv" else {""}
+    scores = {str(chosen_by(run)) for run in runs} if kind == "cv" else {""}
     if len(scores) > 1:
         raise UsageError(f"the runs have other scores: {', '.join(sorted(scores))}", "draw runs with the same score")
     title, values = along[kind]

@@ -20,7 +20,7 @@ from screenpath.errors import DataError, RunFolderError, UsageError, shown
 from screenpath.inputs.load import ARRAYS
 from screenpath.inputs.run_data import found_path, read_new
 from screenpath.report.figures import seconds_text
-from screenpath.report.series import read_cv, read_folds
+from screenpath.report.series import chosen_by, read_cv, read_folds
 from screenpath.report.show import folded, scaled_weights, support_vectors
 from screenpath.store.open import Run
 
@@ -198,10 +198,17 @@ def _no_common_folds(runs) -> str | None:
     if without:
         return f"{without[0]} is no cross-validation"
     identities = [run.record.get("identity") or {} for run in runs]
-    for name, what in (("data_sha256", "data"), ("folds_sha256", "folds"), ("score", "score")):
+    for name, what in (("data_sha256", "data"), ("folds_sha256", "folds")):
         if len({str(one.get(name)) for one in identities}) > 1:
             features = _other_features(runs) if what == "data" else None
-            return features or f"the {what} of their cross-validations differ{'s' if what == 'score' else ''}"
+            return features or f"the {what} of their cross-validations differ"
+    if len(scores := {str(chosen_by(run)) for run in runs}) > 1:
+        return f"the scores of their cross-validations differ ({', '.join(sorted(scores))})"
+    options = [run.record["options"] for run in runs]
+    alike = len({str(one.get("class_weight")) for one in options}) == 1  # weights of classes count in no score
+    whether = [any(one.get(name) is not None for name in ("weights", "weight_column")) for one in options]
+    if len({one.get("weights_sha256") for one in identities} if alike else set(whether)) > 1:
+        return "their cross-validations count the rows by other weights"
     first = _own_folds(runs[0])
     for run in runs[1:]:
         if (own := _own_folds(run)) != first:

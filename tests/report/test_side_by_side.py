@@ -9,7 +9,9 @@ import pytest
 
 import screenpath
 from screenpath.errors import RunFolderError, UsageError
+from screenpath.report.series import lines
 from screenpath.report.show import WIDTH
+from screenpath.store.open import open_run
 from tests.cli.conftest import clouds, libsvm_text, read_csv
 from tests.run_folders import reseal
 
@@ -154,6 +156,30 @@ def test_the_column_of_labels_can_be_named(folder, tmp_path):
     assert [side.score for side in found] == [side.score for side in same]
     with pytest.raises(UsageError, match="`test=FILE`"):
         screenpath.compare_runs(runs, step=2, target="group")
+
+
+def test_scores_of_two_kinds_are_not_compared(folder, tmp_path):
+    """Pinball losses of two levels are two scores, and so are means over rows that count once, or by weights."""
+    weights = np.arange(120) % 3 + 1.0
+    kinds = {
+        "half": ("quantile", {"tau": 0.5}), "high": ("quantile", {"tau": 0.8}), "tube": ("svr", {"score": "pinball"}),
+        "once": ("svm", {"score": "accuracy,f1"}), "balanced": ("l1svm", {"class_weight": "balanced"}),
+        "weighted": ("svm", {"weights": weights}),
+        "both": ("svm", {"weights": weights, "class_weight": "balanced"}),
+    }  # fmt: skip
+    for name, (model, options) in kinds.items():
+        options = {**options, "folds": 3, "grid": 2, "scale": "standard", "quiet": True, "out": tmp_path / name}
+        screenpath.cross_validate(model, folder / "two", **options)
+    for one, other, why in (
+        ("half", "high", "pinball at tau = 0.5, pinball at tau = 0.8"), ("tube", "high", "pinball at tau = 0.8"),
+        ("once", "weighted", "count the rows by other weights"), ("balanced", "both", "by other weights"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=why):
+            screenpath.compare_runs([tmp_path / one, tmp_path / other])
+    for one, other in (("half", "tube"), ("once", "balanced"), ("weighted", "both")):
+        assert len(screenpath.compare_runs([tmp_path / one, tmp_path / other])) == 2
+    with pytest.raises(UsageError, match="other scores: pinball at tau = 0.5, pinball at tau = 0.8"):
+        lines([open_run(tmp_path / name) for name in ("half", "high")], "cv")
 
 
 def test_regressions_are_better_when_lower(folder):
