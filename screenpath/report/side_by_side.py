@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from screenpath.catalogue.scores import SCORES, levelled, of_rows, votes
+from screenpath.catalogue.scores import SCORES, Score, choose_score, levelled, of_rows, votes
 from screenpath.catalogue.specs import SPECS
 from screenpath.cv.choice import folds_of
 from screenpath.data.safe.values import is_number
@@ -261,8 +261,7 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
 
 
 def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None) -> RunComparison:
-    score = SPECS[runs[0].model].score
-    column = f"test_{SPECS[runs[0].model].score}"
+    score = _shared_score(runs, rows)
     notes: list[str] = []
     parts: list = [None] * len(runs)
     try:
@@ -273,6 +272,7 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
         if test is not None:
             raise
         notes.append(f"no uncertainty: {error.message}")
+    column = f"test_{score.column}"
     scored = [float(part.mean()) if part is not None else row[column] for part, row in zip(parts, rows, strict=True)]
     if any(value is None for value in scored):
         raise UsageError("some of the steps have no score on the test data", "compare other steps with `step`")
@@ -284,10 +284,17 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
     if test is None and step == "best" and any((run.score_column or "").startswith("test_") for run in runs):
         notes.append("the steps were chosen on these test data: their scores are too good, and so may a difference be")
     factor = 1.0 / math.sqrt(count) if count else math.nan
-    return _compared(sides, score, f"the same {count:,} rows of {name}", factor, notes)
+    return _compared(sides, score.name, f"the same {count:,} rows of {name}", factor, notes)
 
 
-def _row_parts(run, row: dict, test: str | None, score: str, target: str | None) -> tuple[np.ndarray, list[str]]:
+def _shared_score(runs, rows) -> Score:
+    """Return the score by which the models of all runs choose a step; where these differ, that of all regressions."""
+    steps = [(SPECS[run.model], {**run.record["options"], **row}) for run, row in zip(runs, rows, strict=True)]
+    found = {choose_score(None, spec, SCORES[spec.score].task, tau=step.get("tau")) for spec, step in steps}
+    return found.pop() if len(found) == 1 else SCORES[steps[0][0].score]
+
+
+def _row_parts(run, row: dict, test: str | None, score: Score, target: str | None) -> tuple[np.ndarray, list[str]]:
     """Return the part of every labelled row of the test data in the score of a step, and notes on these data."""
     path = test
     if path is None:
@@ -306,4 +313,4 @@ def _row_parts(run, row: dict, test: str | None, score: str, target: str | None)
         raise DataError(f"{path} has no labels", "name data with labels")
     seen = digest == run.record["data"]["sha256"] and f"{run.path} was fitted to these very rows: {FITTED}"
     notes = [note for note in (seen, not_scored(run, data.y)) if note]
-    return of_rows(SCORES[score], values[known], run.targets(data.y[known])), notes
+    return of_rows(score, values[known], run.targets(data.y[known])), notes

@@ -192,6 +192,21 @@ def test_regressions_are_better_when_lower(folder):
     assert found[0].support is None  # at the lower end a row has its say too
 
 
+def test_quantiles_of_one_level_are_compared_by_it(folder, tmp_path):
+    X, y = clouds(80, 5, seed=7)
+    quantile = {"quiet": True, "test": str(folder / "new")}
+    for name, options in (("low", {"tau": 0.9, "c": 1e-4}), ("high", {"tau": 0.9, "c": 1.0}), ("half", {"c": 1.0})):
+        screenpath.run("quantile", folder / "two", **quantile, **options, out=tmp_path / name)
+    screenpath.run("quantile", folder / "two", c=1.0, tau_list=[0.9, 0.95], quiet=True, out=tmp_path / "many")
+    for names, test in ((("low", "high"), None), (("low", "many"), folder / "new")):
+        found = screenpath.compare_runs([tmp_path / name for name in names], 0, test)
+        left = [y - screenpath.load_run(tmp_path / name).predict(X, 0) for name in names]
+        losses = np.array([np.maximum(-0.1 * one, 0.9 * one) for one in left])
+        assert found.score == "pinball" and [side.score for side in found] == pytest.approx(losses.mean(axis=1))
+        assert found.differences[0].error == pytest.approx((losses[0] - losses[1]).std(ddof=1) / math.sqrt(80))
+    assert screenpath.compare_runs([tmp_path / "high", tmp_path / "half"], 0).score == "mae"
+
+
 def test_folds_of_another_number(folder, tmp_path):
     """A table of folds that was cut is no ground for a comparison."""
     import shutil
