@@ -230,16 +230,10 @@ def kind_of(run: Run, name: str) -> str:
     return "libsvm" if kind == "liblinear" and run.kernel else kind
 
 
-def exported(run: Run, step: dict, kind: str, training: Any = None, compress: float | None = None, say=None):
-    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
-
-    ``training`` is the training data of a kernel run, if they have moved. ``compress``: keep only as many support
-    vectors as change no decision by more, which ``say`` is told.
-    """
+def check_holds(run: Run, kind: str) -> None:
+    """Refuse a run whose decisions a kind of ``FORMATS`` cannot hold."""
     run.declared()
     scaling = str(run.record["preparation"].get("scaling") or "none")
-    if training is not None and not (run.kernel and kind in KERNEL):
-        raise UsageError("`training` is used only for a kernel run", "leave it out")
     if run.kernel == "precomputed":
         what = f"{run.path} has a precomputed kernel: no row of it is known to a model file"
         raise UsageError(what, "weigh kernel values with coefficients.csv")
@@ -261,6 +255,17 @@ def exported(run: Run, step: dict, kind: str, training: Any = None, compress: fl
     if run.n_features > MOST and lists_all:
         what = f"`to={kind}` stores a weight for every feature, and {run.path} has features up to {run.n_features:,}"
         raise UsageError(what, "export `to=onnx`" if run.kernel else "export `to=json`, `to=npz` or `to=onnx`")
+
+
+def exported(run: Run, step: dict, kind: str, training: Any = None, compress: float | None = None, say=None):
+    """Return a step, a row of the step table, as a model file of a kind of ``FORMATS``.
+
+    ``training`` is the training data of a kernel run, if they have moved. ``compress``: keep only as many support
+    vectors as change no decision by more, which ``say`` is told.
+    """
+    if training is not None and not (run.kernel and kind in KERNEL):
+        raise UsageError("`training` is used only for a kernel run", "leave it out")
+    check_holds(run, kind)
     if compress is not None:
         training = Later("export.compact", "compact")(run, step, compress, training)
         if say is not None:

@@ -19,6 +19,7 @@ from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import in_python
 from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import UsageError, needed
+from screenpath.export.export import check_holds
 from screenpath.inputs.run_data import Support, support_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.csr import spread
@@ -48,6 +49,7 @@ def fitted(path: StoredPath | str | os.PathLike[str], step: int | str = "best", 
     if not isinstance(path, StoredPath | str | os.PathLike):
         raise UsageError(f"{path!r} is no run, nor the folder of one", "write a path to a folder first: path.save(DIR)")
     opened = path if isinstance(path, StoredPath) else load_run(path, training)
+    check_holds(opened.run, "sklearn")
     return estimator_of(opened.run, opened.run.choose(str(step)), training or opened.training)
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from screenpath import kernel_svm_path, load_run, svm_path
+from screenpath import kernel_svm_path, load_run, run, svm_path
 from screenpath.errors import DataError, UsageError
 from screenpath.sklearn import LADRegressorCV, SparseSVMClassifierCV, SVMClassifier, SVMClassifierCV, fitted
 
@@ -111,3 +111,12 @@ def test_a_kernel_run_of_arrays_becomes_an_estimator(cancer, tmp_path):
     assert np.array_equal(fitted(tmp_path / "run", 0, (X, y)).predict(X), expected)
     with pytest.raises(DataError, match="computed from arrays"):
         fitted(tmp_path / "run", 0)
+
+
+def test_no_estimator_of_scikit_learn_takes_the_votes_of_pairs(cancer, tmp_path):
+    """Three labels have three pairs: their forms would be taken for those of the labels."""
+    X, y = cancer[0][:90], np.arange(90) % 3
+    for name, more in (("pairs", {"one_vs_one": True}), ("rest", {"one_vs_rest": True, "kernel": "rbf"})):
+        path = run("svm", (X, y), **more, c=1.0, scale="standard", out=tmp_path / name, quiet=True)
+        with pytest.raises(UsageError, match="`to=sklearn` has no (votes of pairs of|models of several) labels"):
+            fitted(path, 0)
