@@ -313,7 +313,9 @@ def _ends(run, step: dict) -> list:
 
 
 def support_vectors(run, step: dict) -> int | None:
-    """Return how many dual variables are not 0, if 0 is their lower bound in the model; else None."""
+    """Return how many rows have a dual variable that is not 0, if 0 is their lower bound in the model; else None."""
+    if run.kernel and run.classes:  # a row may be in the model of each
+        return None if run.stored is None else int(np.count_nonzero(run.coefficients(step)[0].any(axis=0)))
     if run.kernel:
         return step["nnz_w"]
     loss = LOSSES.get(run.model)

@@ -18,6 +18,7 @@ COMMANDS = {
     "features": ["l1svm", "two", "--grid", "8"], "grid": ["sparse-svm", "two", "--betas", "3", "--alphas", "5"],
     "classes": ["sparse-svm", "three", "--betas", "2", "--alphas", "3"],
     "kernel": ["svm", "two", "--grid", "5", "--kernel", "rbf", "--intercept", "none"],
+    "several": ["svm", "three", "--grid", "3", "--one-vs-rest", "--kernel", "rbf"],
     "rest": ["svm", "three", "--grid", "5", "--one-vs-rest"], "regression": ["lad", "two", "--grid", "5"],
 }  # fmt: skip
 

@@ -85,6 +85,9 @@ def test_support_vectors_are_counted_where_there_are_any(runs):
     row = runs["path"].steps[-1]
     assert f"support vectors: {row['n_E'] + row['n_L']:,}\n" in str(summary_of(runs["path"]))
     assert f"support vectors: {runs['kernel'].steps[-1]['nnz_w']:,}\n" in str(summary_of(runs["kernel"]))
+    run = runs["several"]  # a row may be a support vector of each label
+    count = np.count_nonzero(run.coefficients(run.steps[-1])[0].any(axis=0))
+    assert count < run.steps[-1]["nnz_w"] and f"support vectors: {count:,}\n" in str(summary_of(run))
     assert "support vectors" not in str(summary_of(runs["regression"]))
     page = str(summary_of(runs["regression"]))
     assert "asked: relative gap of at most 1e-06" in page
