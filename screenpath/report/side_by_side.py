@@ -252,9 +252,13 @@ def _on_folds(runs, rows, step: str) -> RunComparison:
     factor = math.sqrt(1.0 / count + 1.0 / (folds - 1))
     notes = ["+- is one standard error over paired folds, corrected for the rows they share (Nadeau and Bengio 2003)"]
     notes = notes if count > 1 else ["no uncertainty: it takes two folds or more"]
+    basis, these = f"the same {those} of {name}", "folds"
+    if records[0].get("leave_one_out"):
+        basis, these = f"the same {folds:,} rows of {name}, each left out", "rows"
+        notes = ["no uncertainty: run folders have the mean over the rows, not the score of each"]
     if step == "best":
-        notes.append("the steps were chosen on these folds, which flatters all scores a little")
-    return _compared(sides, records[0]["score"], f"the same {those} of {name}", factor, notes)
+        notes.append(f"the steps were chosen on these {these}, which flatters all scores a little")
+    return _compared(sides, records[0]["score"], basis, factor, notes)
 
 
 # -- on the same test data ---------------------------------------------------------------------------------------------

@@ -192,6 +192,16 @@ def test_regressions_are_better_when_lower(folder):
     assert found[0].support is None  # at the lower end a row has its say too
 
 
+def test_each_row_left_out_is_no_part_of_the_folds(folder, tmp_path):
+    for name, more in (("linear", {"bias": 1.0}), ("curved", {"kernel": "rbf"})):
+        options = {**more, "folds": "loo", "grid": 3, "quiet": True, "out": tmp_path / name}
+        screenpath.cross_validate("svm", folder / "two", **options)
+    found = screenpath.compare_runs([tmp_path / "linear", tmp_path / "curved"])
+    assert found.basis == "the same 120 rows of two, each left out" and found.differences[0].error is None
+    assert "the mean over the rows" in found.notes[0]
+    assert [side.score for side in found] == [side.step["cv_accuracy"] for side in found]
+
+
 def test_quantiles_of_one_level_are_compared_by_it(folder, tmp_path):
     X, y = clouds(80, 5, seed=7)
     quantile = {"quiet": True, "test": str(folder / "new")}
