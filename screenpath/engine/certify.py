@@ -29,7 +29,17 @@ from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path
 from screenpath.engine.saved import SavedSession, Silent
 from screenpath.errors import DataError, UsageError
-from screenpath.inputs.foreign import L1, SQUARED, Foreign, names_of, of_estimator, places_of, problems_of, read_foreign
+from screenpath.inputs.foreign import (
+    L1,
+    SQUARED,
+    Foreign,
+    names_of,
+    of_estimator,
+    of_pair,
+    places_of,
+    problems_of,
+    read_foreign,
+)
 from screenpath.inputs.load import load_training
 from screenpath.numbers import accurate
 from screenpath.numbers import sparse as sp
@@ -107,7 +117,7 @@ class ForeignProblem:
         self.options = {**SPECS[name].completed(given), "data": data}
         self.spec = SPECS[name].resolved(SPECS[name], self.options)
         # Ways to tell several labels apart that are not in use are not advised either: they are no options here.
-        asked = {key: value for key, value in self.options.items() if value or key not in WAYS}
+        asked = {key: value for key, value in self.options.items() if key not in WAYS or value}
         self.data = load_training(self.spec, asked)
         self.index: np.ndarray | None = None  # the rows of a pair of labels among those of the data
         if "classes" in (self.data.labels or {}) and not self.options.get("one_vs_one"):
@@ -384,7 +394,7 @@ def certify(
     if isinstance(estimator, (str, os.PathLike)):
         given = read_foreign(os.fspath(estimator))
     elif isinstance(estimator, tuple):
-        given = Foreign("weights", np.atleast_2d(np.asarray(estimator[0], float)), np.atleast_1d(1.0 * estimator[1]))
+        given = of_pair(estimator)
     else:
         given = of_estimator(estimator)
     name, penalty = problems_of(given, model)
@@ -404,6 +414,9 @@ def certify(
     asked = {next((old for old, new in RENAMED.items() if new == key), key): value for key, value in asked.items()}
     if not (asked.get("bias") or asked.get("intercept")):
         asked["intercept"] = "none"
+    if out is not None and not isinstance(data, str):
+        hint = "pass the name of a file in place of X and y: write_libsvm(FILE, X, y) writes one"
+        raise UsageError("`out` is a proof that is checked against a file, the data are arrays", hint)
     if given.pairs and (asked.get("positive") is not None or out is not None):
         what, name_of = f"{given.name} has a problem for each pair of labels", "out" if out is not None else "positive"
         raise UsageError(f"{what}, `{name_of}` is for one problem", f"leave out `{name_of}`")

@@ -338,6 +338,18 @@ def _onnx(path: str, content: bytes) -> Foreign:
 # -- fitted estimators ------------------------------------------------------------------------------------------------
 
 
+def of_pair(pair: tuple) -> Foreign:
+    """Return weights and intercept that stand alone."""
+    try:
+        weights, intercepts = (np.atleast_1d(np.asarray(one, float)) for one in pair)
+    except (TypeError, ValueError):
+        weights = intercepts = np.empty(0)
+    weights = np.atleast_2d(weights)
+    if weights.ndim > 2 or not weights.size or intercepts.shape != weights.shape[:1]:
+        raise UsageError("a tuple is (weights, intercept): a number for each feature, and one", "such as (w, 0.0)")
+    return Foreign("weights", weights, intercepts)
+
+
 def of_estimator(model: Any) -> Foreign:
     """Return weights of a fitted estimator and what its parameters tell of its problem; UsageError if none of ours."""
     name = type(model).__name__
@@ -357,6 +369,8 @@ def of_estimator(model: Any) -> Foreign:
         raise UsageError(f"{name} has weights of {len(labels)} labels, not one label against all", "fit two")
     intercepts = np.ravel(np.asarray(getattr(model, "intercept_", 0.0), float))
     if "kernel" in told:
+        if not hasattr(model, "dual_coef_"):
+            raise UsageError(f"{name} is not fitted", "call its method fit first")
         told |= {"gamma": float(model._gamma)} if "gamma" in told else {}  # gamma=scale has become a number
         whole, coefficients = Foreign(name, np.zeros((1, 0)), intercepts, labels, kind, told), _dense(model.dual_coef_)
         if several:

@@ -519,6 +519,32 @@ def test_estimators_that_do_not_tell_their_problem():
         screenpath.certify(Fitted(), X, Y, model="svm", C=1.0)
 
 
+def test_weights_of_samples_as_an_array():
+    weights = 1.0 + np.arange(60) % 3
+    w, b = Fitted.coef_, Fitted.intercept_
+    value = 0.5 * w @ w + weights @ np.maximum(0.0, 1.0 - Y * (X @ w + b))
+    for given in (weights, weights.tolist()):
+        one = screenpath.certify((w, b), X, Y, model="svm", c=1.0, intercept="free", sample_weight=given)
+        assert one.value == pytest.approx(value, rel=1e-12)
+    rows = screenpath.certify((w[None, :], [b]), X, Y, model="svm", c=1.0, intercept="free")
+    assert rows.value == pytest.approx(hinge(w, b), rel=1e-12)
+
+
+def test_what_cannot_be_certified_is_said_in_words(tmp_path):
+    how = {"model": "svm", "c": 1.0, "intercept": "free"}
+    with pytest.raises(screenpath.errors.UsageError, match="`out` is a proof .* the data are arrays") as found:
+        screenpath.certify(Fitted(), X, Y, out=tmp_path / "proof", **how)
+    assert "write_libsvm(FILE, X, y)" in found.value.hint
+    screenpath.write_libsvm(tmp_path / "data", X, Y)
+    assert screenpath.certify(Fitted(), tmp_path / "data", out=tmp_path / "proof", **how).folder is not None
+    for pair in ((Fitted.coef_,), ("abc", 0.0), (Fitted.coef_, 0.0, 1.0), (Fitted.coef_, [0.0, 1.0])):
+        with pytest.raises(screenpath.errors.UsageError, match=r"a tuple is \(weights, intercept\)"):
+            screenpath.certify(pair, X, Y, **how)
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    with pytest.raises(screenpath.errors.UsageError, match="SVC is not fitted"):
+        screenpath.certify(svm.SVC(), X, Y)
+
+
 def test_columns_with_gaps_and_weights(tmp_path, monkeypatch, call):
     """The options of a table make the same problem as those of a path: a column of weights, gaps filled in."""
     monkeypatch.chdir(tmp_path)
