@@ -21,7 +21,7 @@ from screenpath.data.files.dataset import FileLike, Form, RowsLike
 from screenpath.data.files.frame import encoded_like
 from screenpath.data.files.prepare import Preparation
 from screenpath.engine.interpolated import Interpolated, at_missing, check_linear, followed, interpolated, worst_between
-from screenpath.errors import DataError, NoStep, UsageError, needed
+from screenpath.errors import NoStep, UsageError, needed
 from screenpath.numbers import sparse as sp
 from screenpath.problem import INTERVAL
 from screenpath.walk.step import CERTIFIED, SKIPPED, Step, Steps, in_units
@@ -338,10 +338,7 @@ class Result(ABC, Generic[Place]):
         gaps = self.preparation.fill is not None
         X = X if places is None else rows_of(X, places, gaps)
         X = checked_rows(X, "the new rows", gaps).astype(np.float64, copy=False)
-        width = self.preparation.width or self.preparation.n_features
-        if X.shape[1] != width and self.preparation.columns is None:
-            shape = " x ".join(map(str, X.shape))
-            raise DataError(f"the new rows are {shape}; the path was computed with {width} features")
+        self.preparation.check_width(X.shape, "the new rows")
         return self.preparation.narrowed(X)
 
 

@@ -50,7 +50,9 @@ def _read_test(options: dict, training: Training, limit: MemoryLimit) -> Dataset
     if options.get("kernel") == "precomputed" and is_npy(path):
         return given_values(path, {**options, "target": None}, training.shape[1])
     if not isinstance(path, str):
-        return dataset_like(path, ARRAYS, training.names, training.form, options["missing"])
+        data = dataset_like(path, ARRAYS, training.names, training.form, options["missing"])
+        training.preparation.check_width(data.X.shape, "the test data")
+        return data
     if training.form is None or is_shards(path):
         plain = {name: value for name, value in options.items() if name not in CELL_OPTIONS}
         given = {"target": None, "id": None, "training_rows": training.shape[1]}

@@ -129,3 +129,16 @@ def test_a_path_of_other_data_is_not_saved(here):
     targets[:] = -targets
     with pytest.raises(UsageError, match="the data have changed"):
         found.save("r", force=True)
+
+
+def test_test_data_of_another_width(here):
+    """Arrays have no names: rows that lack features, or have more, are not those of the path, as for predict."""
+    X, y = problem("svm")
+    d = X.shape[1]
+    for other in (X[:, :2], np.column_stack([X, X]), sp.csr_matrix(X[:, :2])):
+        said = f"the test data are {len(y)} x {other.shape[1]}; the path was computed with {d} features"
+        with pytest.raises(DataError, match=said):
+            screenpath.run("svm", (X, y), grid=2, test=(other, y), out="r", **QUIET)
+    given = {"kernel": "precomputed", "grid": 2, "force": True, "out": "g", **QUIET}
+    K = X @ X.T + np.eye(len(y))
+    assert "test_accuracy" in screenpath.run("svm", (K, y), test=(K[:5], y[:5]), **given).table()[0]

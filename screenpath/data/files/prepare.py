@@ -53,6 +53,13 @@ class Preparation:
         """Return the numbers, from 1, of the features that have a column; None if all have one."""
         return None if self.columns is None else self.columns + 1
 
+    def check_width(self, shape: tuple[int, ...], what: str) -> None:
+        """Refuse rows of another width than the training data; where only some features have a column, none are."""
+        width = self.width or self.n_features
+        if shape[1] != width and self.columns is None:
+            said = f"{what} are {' x '.join(map(str, shape))}; the path was computed with {width} features"
+            raise DataError(said, "pass the same features in the same order")
+
     def narrowed(self, X):
         """Return new rows of all features with the columns of the model; other features are ignored."""
         return X if self.columns is None else on_columns(sp.csr_array(X), self.columns)
