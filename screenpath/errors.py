@@ -96,15 +96,21 @@ def folder_of(run, remedy: str = "write it to one with its method save(DIR), and
     except TypeError:
         if hasattr(run, "save"):
             raise UsageError("this path is in memory, in no run folder", remedy) from None
-        raise UsageError(f"a run is named by its folder, not by {run!r}") from None
+        raise UsageError(f"a run is named by its folder, not by {brief(run)}") from None
 
 
-def file_name(value, option: str) -> str:
+def file_name(value, option: str, hint: str | None = None) -> str:
     """Return the name of a file that a Python function was given as an option; else a :class:`UsageError`."""
     try:
         return os.fsdecode(value)
     except TypeError:
-        raise UsageError(f"`{option}` must be the name of a file or a folder, not {value!r}") from None
+        raise UsageError(f"`{option}` must be the name of a file or a folder, not {brief(value)}", hint) from None
+
+
+def brief(value) -> str:
+    """Return a value as Python writes it; of one that has many lines or words, such as an array, only its kind."""
+    text = repr(value)
+    return text if isinstance(value, str) or len(text) <= 80 and "\n" not in text else type(value).__name__
 
 
 def waits(function: Callable) -> Callable:

@@ -23,7 +23,7 @@ from screenpath.data.files.arrays import is_table
 from screenpath.data.files.dataset import FileLike, RowsLike
 from screenpath.data.safe.memory import MemoryLimit
 from screenpath.engine.stored import StoredPath, load_run
-from screenpath.errors import DataError, UsageError, file_name, folder_of
+from screenpath.errors import DataError, UsageError, brief, file_name, folder_of
 from screenpath.numbers import sparse as sp
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def compare_runs(
     """
     from screenpath.report.side_by_side import compare_runs as compared
 
-    named = None if test is None else file_name(test, "test")
+    named = None if test is None else file_name(test, "test", "write_libsvm(FILE, X, y) writes arrays to one")
     return compared([_opened(path).run for path in _several(paths)], str(step), named, target)
 
 
@@ -233,8 +233,9 @@ def prediction_intervals(
         Both ends; of an ``svm`` whether each of the labels -1 and +1 is in the set, bool.
     """
     from screenpath.cv.intervals import intervals_of
+    from screenpath.engine.leave_out import LEVEL
 
-    opened = _opened(path)
+    level, opened = LEVEL.checked(level), _opened(path)
     chosen = opened.solved(step, **parameters).cells
     return intervals_of(opened.run, chosen, sp.csr_array(opened._rows(X)), level, opened.training)[0]
 
@@ -292,7 +293,7 @@ def _data(data, what: str = "data"):
 def _several(paths) -> list:
     """Return runs as a list; a single name is an error, not a list of letters."""
     if isinstance(paths, (str, os.PathLike, StoredPath)) or not isinstance(paths, Iterable):
-        raise UsageError(f"`paths` must be a list of runs, not {paths!r}")
+        raise UsageError(f"`paths` must be a list of runs, not {brief(paths)}")
     return list(paths)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from screenpath.data.safe.memory import parse_bytes
 from screenpath.data.safe.plugins import plugin_of
 from screenpath.data.words.numerals import number_of, same_number
-from screenpath.errors import UsageError
+from screenpath.errors import UsageError, brief
 
 # Headings of the help, in order.
 GROUPS = (
@@ -30,7 +30,7 @@ LISTS = {"grid": ("c_list", "lambda_list"), "betas": ("beta",), "alphas": ("alph
 # Names that scikit-learn, pandas and LIBSVM have for an option; the first of several that a command has is meant.
 ELSEWHERE = {
     "cv": "folds", "v": "folds", "n_jobs": "jobs threads", "scoring": "score", "C": "c step c_list", "c": "step c_list",
-    "Cs": "c_list", "g": "gamma", "fit_intercept": "intercept",
+    "Cs": "c_list", "g": "gamma", "fit_intercept": "intercept", "sample_weight": "weights", "groups": "group_column",
     "e": "tol", "max_iter": "max_epochs", "random_state": "seed", "y": "target", "label": "target", "labels": "target",
     "impute": "missing", "na_values": "na", "sep": "delimiter", "index_col": "id", "usecols": "columns",
     "proba": "calibrate decision", "probability": "calibrate decision", "decision_function": "decision",
@@ -102,7 +102,7 @@ class Option:
         except (TypeError, ValueError, AttributeError, OverflowError):
             found = None
         if found is None:
-            raise UsageError(f"`{self.name}` {self._must()}, not {value!r}", self.hint)
+            raise UsageError(f"`{self.name}` {self._must()}, not {brief(value)}", self.hint)
         return found
 
     def _must(self) -> str:

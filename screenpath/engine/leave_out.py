@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.option import Option
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
@@ -30,6 +31,7 @@ ROWS = 1024  # new rows at once
 VALUES = 10**6  # predictions of all models for some new rows that are held at once
 WIDER = 1e-9  # part by which a tolerance is larger than its gap, for the rounding of the checker
 SLOW = 10.0  # seconds from which the cost is said beforehand
+LEVEL = Option("level", 0.9, "share", hint="write for example 0.9")
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,7 +218,7 @@ class LeaveOneOut(Removed):
         Of a classifier, tell instead which of the two labels, -1 first, are in a set of labels that promises the same
         (Romano, Sesia, Candes 2020): those that fit the new row better than enough training rows fit their own label.
         """
-        return self.intervals_of(of_width(self.run, sp.csr_array(X)), level)
+        return self.intervals_of(of_width(self.run, sp.csr_array(X)), LEVEL.checked(level))
 
     def intervals_of(self, X, level: float) -> np.ndarray:
         """Return the same for rows with the columns of the run."""
@@ -360,8 +362,7 @@ def check_intervals(run: Run) -> None:
 
 def check_level(level: float, weights: np.ndarray | None) -> None:
     """Refuse a level that is none, and rows that are not alike."""
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"`level` must lie between 0 and 1, not {level!r}", "write for example 0.9")
+    LEVEL.checked(level)
     if weights is not None and np.ptp(weights):
         raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
 

@@ -190,7 +190,8 @@ def load_run(folder: FileLike, training: FileLike | tuple | None = None) -> Stor
     """
     if isinstance(training, (tuple, list)):
         return _path_of(open_run(folder_of(folder)), tuple(training))
-    return _path_of(open_run(folder_of(folder)), None if training is None else file_name(training, "training"))
+    named = None if training is None else file_name(training, "training", "or pass a pair of arrays: (X, y)")
+    return _path_of(open_run(folder_of(folder)), named)
 
 
 def _path_of(run: Run, training: str | tuple | None) -> StoredPath:

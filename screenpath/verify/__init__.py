@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from screenpath.errors import ResourceError, RunFolderError, UsageError, folder_of
+from screenpath.errors import ResourceError, RunFolderError, UsageError, file_name, folder_of
 from screenpath.verify import file as form
 from screenpath.verify.data import ROUNDINGS
 from screenpath.verify.folds import Folds
@@ -104,6 +104,7 @@ def verify_certificate(run: str | os.PathLike[str], data: str | os.PathLike[str]
     is damaged, or that the data are not those of the run.
     """
     folder = folder_of(run, "use screenpath.run(MODEL, FILE, certificate=True), and pass its folder")
+    data = None if data is None else file_name(data, "data", "a certificate is checked against the file of the run")
     if folder.is_file():
         return _left_out(folder, data)
     if not folder.is_dir():

@@ -142,3 +142,32 @@ def test_test_data_of_another_width(here):
     given = {"kernel": "precomputed", "grid": 2, "force": True, "out": "g", **QUIET}
     K = X @ X.T + np.eye(len(y))
     assert "test_accuracy" in screenpath.run("svm", (K, y), test=(K[:5], y[:5]), **given).table()[0]
+
+
+def test_arrays_where_a_name_belongs(here):
+    """Messages name the kind of an array, not all its values; a certificate is not damaged where the data are none."""
+    X, y = problem("svm")
+    screenpath.write_libsvm("data", X, y)
+    run = screenpath.run("svm", "data", grid=2, certificate=True, out="r", **QUIET)
+    calls = {
+        r"`data` must be .*, not tuple\n.*checked against the file": lambda: screenpath.verify_certificate(run, (X, y)),
+        "a run is named by its folder, not by ndarray": lambda: screenpath.verify_certificate(X),
+        r"`test` must be .*, not tuple\n.*write_libsvm": lambda: screenpath.compare_runs([run, run], test=(X, y)),
+        r"`training` must be .*, not ndarray\n.*\(X, y\)": lambda: screenpath.load_run("r", X),
+        "`data` must be .*, not ndarray": lambda: screenpath.convert((X, y), "shards"),
+        "`bias` must be .*, not ndarray": lambda: screenpath.svm_path(X, y, bias=X),
+        r"`level` must lie between 0 and 1, not 'all'": lambda: screenpath.prediction_intervals(run, X[:2], "all"),
+        r"`level` must lie between 0 and 1, not 1.5": lambda: run.loo().intervals(X[:2], 1.5),
+    }
+    for said, function in calls.items():
+        with pytest.raises(UsageError, match=said) as found:
+            function()
+        assert len(str(found.value)) < 200
+
+
+def test_names_that_scikit_learn_has_for_an_option():
+    X, y = problem("svm")
+    with pytest.raises(TypeError, match="did you mean 'weights'"):
+        screenpath.run("svm", (X, y), sample_weight=y)
+    with pytest.raises(TypeError, match="did you mean 'group_column'"):
+        screenpath.cross_validate("svm", (X, y), groups=y)
