@@ -251,6 +251,10 @@ def test_rows_and_labels_of_another_kind():
     for labels in (dates, Y + 0j):
         with pytest.raises(DataError, match="the labels are .*, neither numbers nor texts"):
             screenpath.svm_path(X, labels)
+    with pytest.raises(DataError, match="the labels are a sparse matrix\n.*toarray"):
+        screenpath.svm_path(X, sp.csr_matrix(Y[:, None]))
+    with pytest.raises(DataError, match=r"neither all numbers nor all texts\n.*astype\(str\)"):
+        screenpath.svm_path(X, np.where(Y > 0, b"yes", b"no"))
     with pytest.raises(DataError, match="there are no labels: y is None\n"):
         screenpath.svm_path(X, None)
     with pytest.raises(DataError, match="the data are texts, not numbers"):

@@ -155,6 +155,8 @@ def check_data(X, y, what: str = "labels", gaps: bool = False):
     X = checked_rows(X, gaps=gaps)
     if y is None:
         raise DataError(f"there are no {what}: y is None", "pass one for each row")
+    if sp.issparse(y):
+        raise DataError(f"the {what} are a sparse matrix", "pass y.toarray().ravel()")
     y = unmasked(y, f"the {what}")
     if y.dtype.kind in "cmM":  # numpy would drop a part of complex numbers, and count days
         raise DataError(f"the {what} are {y.dtype}, neither numbers nor texts", "encode them as numbers")
@@ -162,7 +164,8 @@ def check_data(X, y, what: str = "labels", gaps: bool = False):
         y = np.asarray(y, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
         why = f"the {what} are neither all numbers nor all texts"
-        raise DataError(why, "leave out rows whose label is not known") from None
+        hint = "leave out rows whose label is not known"
+        raise DataError(why, "bytes become texts by y.astype(str)" if y.dtype.kind == "S" else hint) from None
     if y.size != X.shape[0]:
         raise DataError(f"{X.shape[0]} rows but {y.size} {what}", "pass one for each row")
     if y.size == 0:
