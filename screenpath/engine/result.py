@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -87,6 +88,9 @@ class Result(ABC, Generic[Place]):
         cells = [row[step] for row in rows]
         texts = any(isinstance(one, str) for one in cells)
         return np.array(cells if texts else [nan if one is None else one for one in cells])
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
 
     def __repr__(self) -> str:
         if not len(self):

@@ -23,6 +23,7 @@ from screenpath.sklearn import SVMClassifierCV
 X, y = np.eye(2), [1, -1]
 path = s.svm_path(X, y, grid=[0.1, 1.0], class_weight="balanced", time_limit=60)
 status: str = path[0].status
+gaps: list[float] = [step.gap for step in path]
 first: list[dict] = path.table()[:1]
 labels: np.ndarray = path.predict(sp.csr_array(X), C=0.1)
 met: bool = s.svr_path([[1.0, 2.0]], np.zeros(1), epsilon=0.2, dtype=np.float32).certified
