@@ -90,6 +90,13 @@ def _columns_named(X, gaps: bool):
         raise
 
 
+def _table(X):
+    """Return a data frame; anything else has no columns to encode by name."""
+    if not is_table(X):
+        raise UsageError("`one_hot` names columns of a table, the data has no names", "pass a data frame")
+    return X
+
+
 class PathEstimator(BaseEstimator, ABC):
     """Base of the estimators.
 
@@ -160,9 +167,7 @@ class PathEstimator(BaseEstimator, ABC):
         self._form = None
         if self.one_hot:
             validate_data(self, X, skip_check_array=True)  # names and number of the columns
-            if not is_table(X):
-                raise UsageError("`one_hot` names columns of a table, the data has no names", "pass a data frame")
-            X, self._form = encoded(X, self.one_hot, None, None, self.missing)
+            X, self._form = encoded(_table(X), self.one_hot, None, None, self.missing)
             X, y = check_X_y(X, y, **how)
         else:
             with _columns_named(X, filled(self.missing)):
@@ -250,8 +255,10 @@ class PathEstimator(BaseEstimator, ABC):
             with value_errors(), _columns_named(X, filled(self.missing)):
                 X = validate_data(self, X, **self._accepted, reset=False)
         else:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            X = check_array(encoded_like(X, self._form), **self._accepted)
+            with value_errors():
+                validate_data(self, _table(X), skip_check_array=True, reset=False)
+                X = encoded_like(X, self._form)
+            X = check_array(X, **self._accepted)
         X, paths = canonical(X), self.path_ if isinstance(self.path_, list) else [self.path_]
         forms = np.column_stack([path.decision_function(X, self._at) for path in paths])
         return forms.ravel() if forms.shape[1] == 1 else forms

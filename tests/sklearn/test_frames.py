@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 import screenpath
-from screenpath.errors import DataError
 from screenpath.sklearn import (
     L1SVMClassifierCV,
     LADRegressor,
@@ -112,7 +111,7 @@ def test_texts_that_are_new_and_what_is_refused(clinic):
         assert model.decision_function(strange)[3] == model.decision_function(none)[3]
     whole = X.dropna()
     plain = SVMClassifier(one_hot=["site", "blood", "smoker"]).fit(whole, y[X.notna().all(axis=1)])
-    with pytest.raises(DataError, match="row 4: a value is missing, and the model fills in none"):
+    with pytest.raises(ValueError, match="row 4: a value is missing, and the model fills in none"):
         plain.predict(none)
     for how, words in (
         ({"one_hot": "auto"}, "row 6, column 'smoker': the value is missing"),
@@ -176,3 +175,12 @@ def test_errors_name_the_column_and_what_reads_it(clinic):
     for given, targets in ((X[["age", "weight_kg"]].to_numpy(), y), (numbers, np.where(y == y[0], np.nan, 1.0))):
         with pytest.raises(ValueError, match="contains NaN(?![\\s\\S]*missing=)"):  # not of columns of a data frame
             LADRegressor().fit(given, targets)
+
+
+def test_predictions_of_encoded_frames_refuse_other_rows_in_words(clinic):
+    X, y = clinic
+    model = SVMClassifier(one_hot="auto", missing="median").fit(X, y)
+    with pytest.raises(ValueError, match="`one_hot` names columns of a table, the data has no names\n.*data frame"):
+        model.predict(X.to_numpy())
+    with pytest.raises(ValueError, match="column 'age': the column holds .*, not numbers"):
+        model.predict(X.assign(age="old"))
