@@ -29,17 +29,7 @@ from screenpath.engine.options import certify_options
 from screenpath.engine.path import Path
 from screenpath.engine.saved import SavedSession, Silent
 from screenpath.errors import DataError, UsageError
-from screenpath.inputs.foreign import (
-    L1,
-    SQUARED,
-    Foreign,
-    names_of,
-    of_estimator,
-    of_pair,
-    places_of,
-    problems_of,
-    read_foreign,
-)
+from screenpath.inputs.foreign import L1, SQUARED, Foreign, names_of, of_estimator, places_of, problems_of, read_foreign
 from screenpath.inputs.load import load_training
 from screenpath.numbers import accurate
 from screenpath.numbers import sparse as sp
@@ -391,12 +381,8 @@ def certify(
     >>> screenpath.certify(([0.3, 0.3], 0.0), X, y, model="svm", c=1.0).rel_gap < 0.1
     True
     """
-    if isinstance(estimator, (str, os.PathLike)):
-        given = read_foreign(os.fspath(estimator))
-    elif isinstance(estimator, tuple):
-        given = of_pair(estimator)
-    else:
-        given = of_estimator(estimator)
+    named = isinstance(estimator, (str, os.PathLike))
+    given = read_foreign(os.fspath(estimator)) if named else of_estimator(estimator)
     name, penalty = problems_of(given, model)
     data = os.fspath(X) if y is None and isinstance(X, (str, os.PathLike)) else (X, y)
     all_given = completed(certify_options(name), options, "certify")

@@ -338,7 +338,7 @@ def _onnx(path: str, content: bytes) -> Foreign:
 # -- fitted estimators ------------------------------------------------------------------------------------------------
 
 
-def of_pair(pair: tuple) -> Foreign:
+def _of_weights(pair: tuple) -> Foreign:
     """Return weights and intercept that stand alone."""
     try:
         weights, intercepts = (np.atleast_1d(np.asarray(one, float)) for one in pair)
@@ -351,7 +351,12 @@ def of_pair(pair: tuple) -> Foreign:
 
 
 def of_estimator(model: Any) -> Foreign:
-    """Return weights of a fitted estimator and what its parameters tell of its problem; UsageError if none of ours."""
+    """Return weights of a fitted estimator and what its parameters tell of its problem; UsageError if none of ours.
+
+    A tuple has weights and intercept alone.
+    """
+    if isinstance(model, tuple):
+        return _of_weights(model)
     name = type(model).__name__
     if name in OTHERS:
         raise UsageError(f"{name} is not covered", f"these are: svm, {', '.join(NAMED)}; see the guide, exact.md")
