@@ -306,14 +306,15 @@ class ForeignProblem:
         if ridge == 0.0:  # no ball
             return {}
         a, b = (one.w if self.sparse else one.point.vector for one in (theirs, best))
-        square, own = float((a - b) @ (a - b)), float(b @ b)
+        least = most = float((a - b) @ (a - b))
+        own = float(b @ b)
         if self.spec.rows is not None:  # vectors are dual coefficients
             p, q = theirs.point, best.point
             off, own = p.error + q.error, q.sqnorm
-            square = float((a - b) @ (p.products - q.products)) + (p.spread + q.spread) * off
-        distance, norm, radius = sqrt(max(square, 0.0)), sqrt(own), sqrt(2.0 * best.gap / ridge) * (1.0 + WIDER)
+            least, most = p.apart(q)
+        distance, norm, radius = sqrt(most), sqrt(own), sqrt(2.0 * best.gap / ridge) * (1.0 + WIDER)
         lost = radius + WIDER * (distance + norm)
-        found = {"nearest": max(distance - lost, 0.0), "farthest": distance + lost, "norm": norm}
+        found = {"nearest": max(sqrt(max(least, 0.0)) - lost, 0.0), "farthest": distance + lost, "norm": norm}
         if self.sparse and self.free:  # over a ball its best intercept is not bounded here
             return found
         (f, norms), (g, _) = self.forms(best), self.forms(theirs)

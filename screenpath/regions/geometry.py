@@ -69,10 +69,14 @@ class KernelPoint(Point):
         The balls around two points that are nearer to each other have more in common: the ball around ``m`` of the way
         has the squared radius ``(1 - m) r1^2 + m r2^2 - m (1 - m) ||a - b||^2``.
         """
-        apart, terms = kernels.apart_squared(self.vector, self.products, other.vector, other.products)
+        return sqrt(max(self.apart(other)[0], 0.0))
+
+    def apart(self, other: KernelPoint) -> tuple[float, float]:
+        """Return bounds of the squared distance to another point."""
+        square, terms = kernels.apart_squared(self.vector, self.products, other.vector, other.products)
         reach = self.spread + other.spread
         lost = gamma(self.vector.size + 8) * terms + reach * (self.error + other.error + 8.0 * UNIT * reach)
-        return sqrt(max(apart - lost * OUTWARD, 0.0))
+        return square - lost * OUTWARD, max(square + lost * OUTWARD, 0.0)
 
     def inner(self, other: KernelPoint) -> tuple[float, float]:  # type: ignore[override]  # as there
         value, terms = gram.inner(self.vector, other.products)

@@ -8,6 +8,7 @@ import pytest
 import screenpath
 from screenpath import certify
 from screenpath.errors import DataError
+from screenpath.regions.geometry import KernelPoint
 from tests.certificates.compare import by_verify, exact
 from tests.certificates.mutants import Frames
 
@@ -226,3 +227,36 @@ def test_a_kernel_model_against_exact_fractions(kernel, tol, tmp_path):
     rest = F(1, 10**12) * most  # dual variables are moved by the rounding of their sum
     assert F(one.gap) >= least - high - rest and F(one.value) >= least - rest and F(one.lowest) <= high
     assert F(one.gap) <= min(own, most - (high - near) + F(2, 10**6) * most) + rest
+
+
+def test_weights_of_rows_are_repetition_where_they_are_an_array():
+    """Rows without weight change no objective; negative control: weights that are left out do."""
+    rng = np.random.default_rng(5)
+    X, y, weights = rng.normal(size=(12, 2)), np.repeat([1.0, -1.0], 6), np.arange(12) % 3
+    about = {"model": "svm", "c": 0.5, "intercept": "free"}
+    one = certify(([0.2, -0.1], 0.3), X, y, sample_weight=weights, **about)
+    many = certify(([0.2, -0.1], 0.3), np.repeat(X, weights, axis=0), np.repeat(y, weights), **about)
+    assert one.gap == pytest.approx(many.gap, rel=1e-9)
+    assert certify(([0.2, -0.1], 0.3), X, y, **about).gap != pytest.approx(many.gap, rel=1e-2)
+
+
+@pytest.mark.parametrize("shrunk", [1.0, 0.875])
+def test_weights_behind_a_kernel_are_no_farther_from_the_optimum_than_they_are(shrunk, monkeypatch):
+    """The optimum has two rows at the ends of their boxes, and the third in balance with them: its distance is known.
+
+    Negative control: the upper bound of the squared distance is no lower one.
+    """
+    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn (extra: sklearn)")
+    X, y, weights, C, rate = np.array([[0.0], [1.0], [-1.0]]), [-1.0, 1.0, 1.0], [0.7, 0.3, 0.1], 16.0, 2.0**-5
+    model = svm.SVC(C=C, gamma=rate, tol=1e-9).fit(X, y, sample_weight=weights)
+    best = np.array([-0.4, 0.3, 0.1]) * C
+    np.testing.assert_allclose(model.dual_coef_[0][np.argsort(model.support_)], best, rtol=1e-12)
+    model.dual_coef_ = model._dual_coef_ = shrunk * model.dual_coef_
+    away = (1.0 - shrunk) * np.sqrt(best @ np.exp(-rate * (X - X.T) ** 2) @ best)
+    one = certify(model, X, y, sample_weight=weights)
+    assert one.nearest <= away * (1.0 + 1e-12) + 1e-14 and away <= one.farthest <= away + 1e-5
+    assert one.nearest >= away - 1e-5
+    if shrunk == 1.0:
+        own = KernelPoint.apart
+        monkeypatch.setattr(KernelPoint, "apart", lambda *points: (own(*points)[1],) * 2)
+        assert certify(model, X, y, sample_weight=weights).nearest > 1e-8
