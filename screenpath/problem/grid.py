@@ -194,6 +194,8 @@ class EpsilonGrid:
 def epsilon_stride(certificate: Certificate, epsilon: float) -> float:
     """Return the factor up to which a pair stays epsilon-optimal: inf if for every C, below 1 if not even here."""
     C = certificate.C
+    if certificate.gap == 0.0 and not (certificate.point.vector.any() or certificate.total.any()):
+        return math.inf  # without weights, both objectives grow as C does
     square = 0.5 * (1.0 + epsilon) * C * C * certificate.total_sq
     slope = C * (certificate.xi - (1.0 + epsilon) * certificate.ell + certificate.error)
     constant = 0.5 * certificate.point.sqnorm

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import screenpath
 from screenpath import EpsilonGrid
 from screenpath.catalogue.losses import SVM
 from screenpath.cli.app import run
@@ -102,3 +103,17 @@ def test_a_stopped_path_guarantees_no_more_than_its_last_step_serves():
     grid._known, grid._size = {0: 0.1, 1: 0.2, 2: 0.4}, 3  # step 1 was late
     assert grid.guarantee(1) == {"epsilon": 0.1, "from": 0.1, "to": 0.2}
     assert grid.guarantee(3)["to"] == 0.4
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_a_tube_that_holds_all_targets_is_optimal_for_every_C(tmp_path, intercept):
+    """Nothing is lost, and no relative gap says how little; negative control: of a target outside something is."""
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), np.array([0.5, -0.25, 0.0, 0.375, -0.5, 0.125])
+    for top, few in ((0.5, True), (3.0, False)):
+        rows = zip(np.where(y == 0.5, top, y).tolist(), X.tolist(), strict=True)
+        (tmp_path / "data").write_text("".join(f"{label} 1:{a!r} 2:{b!r}\n" for label, (a, b) in rows))
+        about = {"epsilon": 1.0, "eps_path": 0.01, "cmin": 0.01, "cmax": 10.0, "intercept": intercept, "quiet": True}
+        path = screenpath.run("svr", tmp_path / "data", **about, certificate=True, out=tmp_path / "run", force=True)
+        assert path.certified and (len(path.steps) == 2) == few and (path.steps[-1].primal == 0.0) == few
+        assert path.run.record["guarantee"] == {"epsilon": 0.01, "from": 0.01, "to": 10.0}
+        assert screenpath.verify_certificate(tmp_path / "run").holds
