@@ -15,7 +15,7 @@ import numpy as np
 from screenpath.catalogue.scores import REGRESSION, Score, choose_score, of_rows
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
-from screenpath.engine.leave_out import TOL, check_left_out, say_cost
+from screenpath.engine.leave_out import TOL, check_left_out, say_cost, without_threshold
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import UsageError
@@ -56,7 +56,7 @@ class Every:
 
     def _said(self, rows: int, lines: dict[str, str]) -> str:
         ends = f"{self.run.model}, every C from {self.C[0]:g} to {self.C[-1]:g}"
-        lines = {"left out": f"{rows:,} rows, one at a time: {ends}", **lines}
+        lines = {"left out": f"{rows:,} rows, one at a time: {ends}", **lines, **dict(without_threshold(self.run))}
         return "".join(f"{name:<20}{text}\n" for name, text in lines.items())
 
 

@@ -253,6 +253,7 @@ class LeaveOneOut(Removed):
         exact = self.exact
         proof = "every label" if self.run.labels is not None else f"every value, to {exact:.1e}"
         lines.append(("proven", f"all but {counts['open']:,} rows" if counts["open"] else proof))
+        lines += without_threshold(self.run)
         return "".join(f"{name:<20}{text}\n" for name, text in lines)
 
 
@@ -348,6 +349,12 @@ def say_cost(solution: Solution, samples: np.ndarray, tell, advice: str) -> None
     if tell is not None and seconds > SLOW:
         what = f"{local:,} rows with {members:,} rows between the ends of their boxes"
         tell(f"{what}: up to about {seconds:,.0f} s a step; {advice}")
+
+
+def without_threshold(run: Run) -> list[tuple[str, str]]:
+    """Return the line about labels that are not those of the run's threshold; none where it has none."""
+    why = "decisions above 0 are +1: the threshold of the run was chosen with all rows"
+    return [("threshold", why)] if "threshold" in run.record["columns"] else []
 
 
 def check_intervals(run: Run) -> None:

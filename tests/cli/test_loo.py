@@ -350,11 +350,13 @@ def test_of_folds_that_leave_out_each_row_intervals_are_jackknife(tmp_path):
 
 def test_intervals_are_refused_for_weighted_rows_and_chosen_thresholds(call, tmp_path, data):
     file, _, y = data
-    chosen = ("--threshold", "recall=0.9", "--c-list", 1, "--folds", 3, "--out", "chosen")
+    chosen = ("--threshold", "recall=0.9", "--c-list", "0.5,1", "--folds", 3, "--out", "chosen")
     assert call("cv", "svm", file, *chosen).code == 0
     for option in (("--interval", 0.9), ("--removals",)):
         said = call("predict", "chosen", file, *option)
         assert said.code == 2 and "the threshold of the run was chosen with all rows" in said.err
+    assert "decisions above 0 are +1: the threshold of the run was chosen" in call("loo", "chosen").out
+    assert "decisions above 0 are +1" in call("loo", "chosen", "--steps", "every-c").out
     for command in (("loo",), ("influence",), ("predict", "--interval", 0.9)):  # before a step is asked for
         huber = screenpath.run("huber", str(file), betas=[0.1], alphas=[0.1, 1.0], out=tmp_path / "huber", force=True)
         name, *more = command
