@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,6 +116,17 @@ def read_new(
     known = run.label_names
     y = recoded(data.y, data.label_names, known, str(path), data.spelled, run.sides)
     return replace(data, y=y, label_names=known)
+
+
+def digests_of(run: Run, path, data: Dataset, target: str | None = None) -> set[str]:
+    """Return the fingerprints of new data: as :func:`read_new` has them, and as training and ``test`` do, without
+    the rows of a table that have no label or are dropped, and with texts of labels numbered by the file alone.
+    """
+    found, zero_based = {data.fingerprint()}, run.record["options"].get("zero_based", False)
+    if (run.form is not None or data.label_names is not None) and not is_shard_folder(path):
+        with contextlib.suppress(DataError):  # data that no run takes
+            found.add(read_like(path, form=run.form, target=target, zero_based=zero_based).fingerprint())
+    return found
 
 
 def _numbered(run: Run) -> bool:

@@ -18,7 +18,7 @@ from screenpath.engine.options import stretch
 from screenpath.engine.stored import decision_values, not_scored
 from screenpath.errors import DataError, RunFolderError, UsageError, shown
 from screenpath.inputs.load import ARRAYS
-from screenpath.inputs.run_data import found_path, read_new
+from screenpath.inputs.run_data import digests_of, found_path, read_new
 from screenpath.report.figures import seconds_text
 from screenpath.report.series import chosen_by, read_cv, read_folds
 from screenpath.report.show import folded, scaled_weights, support_vectors
@@ -270,8 +270,14 @@ def _on_rows(runs, rows, test: str | None, step: str, target: str | None = None)
     parts: list = [None] * len(runs)
     try:
         found = [_row_parts(run, row, test, score, target) for run, row in zip(runs, rows, strict=True)]
-        parts = [scores for scores, _ in found]
+        every = np.array([scores for scores, _ in found])
+        shared, some = (one(np.isfinite(every), axis=0) for one in (np.all, np.any))
+        if int(shared.sum()) < 2:
+            raise DataError("the runs predict no two labelled rows in common")
+        parts = list(every[:, shared])
         notes += dict.fromkeys(note for _, said in found for note in said)
+        if left := int(np.count_nonzero(some & ~shared)):
+            notes.append(f"left out: {left:,} of the rows, which lack a value that not all of the runs fill in")
     except DataError as error:
         if test is not None:
             raise
@@ -299,7 +305,9 @@ def _shared_score(runs, rows) -> Score:
 
 
 def _row_parts(run, row: dict, test: str | None, score: Score, target: str | None) -> tuple[np.ndarray, list[str]]:
-    """Return the part of every labelled row of the test data in the score of a step, and notes on these data."""
+    """Return the part of every row of the test data in the score of a step, nan where it has no label or lacks a value
+    that the run does not fill in; and notes on these data.
+    """
     path = test
     if path is None:
         named = run.record["test"].get("path", ARRAYS)
@@ -307,14 +315,16 @@ def _row_parts(run, row: dict, test: str | None, score: Score, target: str | Non
             raise DataError("the test data of a run were arrays, or standard input")
         path = found_path(run, named)
     data = read_new(run, path, target=target)
-    digest = data.fingerprint()
-    if test is None and digest != run.record["test"].get("sha256"):
+    digests = digests_of(run, path, data, target)
+    if test is None and run.record["test"].get("sha256") not in digests:
         raise DataError(f"{path} is not the test data of {run.path} any more")
     values = decision_values(run, row, data.X)[0]
     values = votes(values) if run.voting else values
     known = run.known(data.y)
     if int(known.sum()) < 2:
         raise DataError(f"{path} has no labels", "name data with labels")
-    seen = digest == run.record["data"]["sha256"] and f"{run.path} was fitted to these very rows: {FITTED}"
+    seen = run.record["data"]["sha256"] in digests and f"{run.path} was fitted to these very rows: {FITTED}"
     notes = [note for note in (seen, not_scored(run, data.y)) if note]
-    return of_rows(score, values[known], run.targets(data.y[known])), notes
+    scores = np.full(known.size, np.nan)
+    scores[known] = of_rows(score, values[known], run.targets(data.y[known]))
+    return scores, notes

@@ -202,6 +202,57 @@ def test_each_row_left_out_is_no_part_of_the_folds(folder, tmp_path):
     assert [side.score for side in found] == [side.step["cv_accuracy"] for side in found]
 
 
+def gaps(folder, labels=("ash", "elm", "oak")):
+    """Write a table for training, and one for tests with a gap in each feature, an unknown label, and no oak."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    names = np.array(labels)[(X[:, 0] + 0.5 * X[:, 1] > 0.0).astype(int) + (X[:, 2] > 0.8)]
+    for name in ("train", "test"):
+        rows = [[*map(repr, x.tolist()), label] for x, label in zip(X, names.tolist(), strict=True)]
+        if name == "test":
+            rows[3][0], rows[7][1], rows[11][2], rows[20][3] = "", "", "", "?"
+            rows = [row for row in rows if row[3] != "oak"]
+        (folder / f"{name}.csv").write_text("\n".join(",".join(row) for row in [["a", "b", "c", "tree"], *rows]) + "\n")
+    return folder / "train.csv", folder / "test.csv"
+
+
+def test_rows_that_only_some_runs_predict_are_left_out(tmp_path):
+    train, test = gaps(tmp_path)
+    runs = [tmp_path / name for name in ("without-a", "without-b", "filled")]
+    for out, more in zip(runs, ({"drop": "a"}, {"drop": "b"}, {"missing": "mean"}), strict=True):
+        screenpath.run("svm", train, target="tree", one_vs_one=True, c=1.0, out=out, quiet=True, **more)
+    found = screenpath.compare_runs(runs, 0, test)
+    lines = [line.split(",") for line in test.read_text().splitlines()[1:]]
+    whole = [line for line in lines if "" not in line and line[3] != "?"]
+    X, y = np.array([list(map(float, line[:3])) for line in whole]), np.array([line[3] for line in whole])
+    kept = ([1, 2], [0, 2], [0, 1, 2])
+    right = [screenpath.load_run(run).predict(X[:, own], 0) == y for run, own in zip(runs, kept, strict=True)]
+    assert [side.score for side in found] == pytest.approx([one.mean() for one in right])
+    for difference in found.differences:
+        paired = right[found.best].astype(float) - right[difference.other]
+        assert difference.error == pytest.approx(paired.std(ddof=1) / math.sqrt(y.size))
+    assert f"the same {y.size} rows" in found.basis and any("left out: 3 of the rows" in note for note in found.notes)
+
+
+def test_test_data_with_gaps_and_fewer_labels_are_known_again(tmp_path):
+    train, test = gaps(tmp_path)
+    options = {"target": "tree", "test": str(test), "c": 1.0, "quiet": True}
+    for missing in ("mean", "drop"):
+        runs = [tmp_path / f"{missing}-{way}" for way in ("one_vs_rest", "one_vs_one")]
+        for out in runs:
+            screenpath.run("svm", train, **options, missing=missing, out=out, **{out.name[len(missing) + 1 :]: True})
+        found = screenpath.compare_runs(runs, 0)
+        assert found.differences[0].error is not None and not any("any more" in note for note in found.notes)
+        assert [side.score for side in found] == pytest.approx([side.step["test_accuracy"] for side in found])
+        assert "fitted to these very rows" in str(screenpath.compare_runs(runs, 0, train).notes)
+    for name, numbers in (("train.svm", range(30)), ("test.svm", range(20))):  # without ash, the first label
+        lines = [f"{('oak', 'elm', 'ash')[k // 10]} 1:{k % 10} 2:{k % 7}\n" for k in numbers]
+        (tmp_path / name).write_text("".join(lines[::-1]))
+    for out in runs:
+        more = {"test": str(tmp_path / "test.svm"), "force": True, "c": 1.0, "quiet": True, out.name[5:]: True}
+        screenpath.run("svm", tmp_path / "train.svm", out=out, **more)
+    assert screenpath.compare_runs(runs, 0).differences[0].error is not None
+
+
 def test_quantiles_of_one_level_are_compared_by_it(folder, tmp_path):
     X, y = clouds(80, 5, seed=7)
     quantile = {"quiet": True, "test": str(folder / "new")}
