@@ -59,7 +59,8 @@ def _grouped(views, codes, classes: int, weights, options: dict):
     from screenpath.problem.sparse_grid import SparseGrid
 
     if classes > 1:
-        raise UsageError(f"`groups` is for two labels, and there are {classes}", "add `positive=LABEL`")
+        hint = "add `positive=LABEL`; in Python pass y == LABEL"
+        raise UsageError(f"`groups` is for two labels, and there are {classes}", hint)
     given = np.asarray(options["groups"])
     if views.d > len(given):
         given = np.vstack([given, [[given[:, 0].max() + 1.0, 1.0]]])

@@ -116,6 +116,6 @@ def sparse_model(
     if classes > 1:
         raise UsageError(
             f"`intercept=free` is for two labels, and there are {classes}",
-            "use `intercept=penalised`, or one label against all others (`positive=LABEL`)",
+            "use `intercept=penalised`, or one label against all others (`positive=LABEL`; in Python pass y == LABEL)",
         )
     return FreeSparseModel(views, labels, classes, 0.0, gamma, weights, targets, ends, signs)

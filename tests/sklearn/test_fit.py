@@ -164,7 +164,7 @@ def test_three_classes_by_name(three, model):
 def test_the_joint_model_of_three_classes_has_no_free_intercept(three):
     X, y = three
     assert not SparseSVMClassifier(0.01, 0.01, scale="maxabs").fit(X, y).intercept_.any()  # the default
-    with pytest.raises(ValueError, match="is for two labels, and there are 3"):
+    with pytest.raises(ValueError, match="is for two labels, and there are 3\n.*pass y == LABEL"):
         SparseSVMClassifier(0.01, 0.01, intercept="free").fit(X, y)
     apart = OneVsRestClassifier(SparseSVMClassifier(0.001, 0.001, scale="standard")).fit(X, y)
     assert apart.score(X, y) > 0.9 and all(one.intercept_ != 0.0 for one in apart.estimators_)
