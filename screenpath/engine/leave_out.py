@@ -12,6 +12,7 @@ import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
 from screenpath.catalogue.option import Option
+from screenpath.data.files.arrays import new_rows
 from screenpath.data.files.prepare import Preparation
 from screenpath.data.words.labels import label_text
 from screenpath.data.words.tables import csv_text, finite
@@ -155,13 +156,21 @@ class LeaveOneOut(Removed):
 
         ``X`` is in the units of the data.
         """
-        X = of_width(self.run, sp.csr_array(X))
+        return self.removals_of(self._new(X))
+
+    def removals_of(self, X) -> np.ndarray:
+        """Return the same for rows with the columns of the run."""
         out = np.zeros(X.shape[0], dtype=np.int64)
         for start in range(0, out.size, ROWS):
             rows, norms = self._prepared(X[start : start + ROWS])
             for near, _, flipped in self._flipped(lambda index, rows=rows: rows[index], self._forms(rows), norms):
                 out[start + near] += np.count_nonzero(flipped, axis=1)
         return out
+
+    def _new(self, X) -> sp.csr_array:
+        """Return new rows that a user gives with the columns of the run; refuse what predictions refuse."""
+        form = None if self.run.form is None or self.run.form.plain else self.run.form
+        return sp.csr_array(new_rows(X, self.run.preparation, self.run.feature_names, form))
 
     def _prepared(self, X) -> tuple[Any, np.ndarray]:
         """Return new rows, with the columns of the run, as :attr:`moves` has them multiplied, and their norms."""
@@ -218,7 +227,7 @@ class LeaveOneOut(Removed):
         Of a classifier, tell instead which of the two labels, -1 first, are in a set of labels that promises the same
         (Romano, Sesia, Candes 2020): those that fit the new row better than enough training rows fit their own label.
         """
-        return self.intervals_of(of_width(self.run, sp.csr_array(X)), LEVEL.checked(level))
+        return self.intervals_of(self._new(X), LEVEL.checked(level))
 
     def intervals_of(self, X, level: float) -> np.ndarray:
         """Return the same for rows with the columns of the run."""
@@ -274,7 +283,7 @@ def removals(run: Run, step, X, training: str | tuple | None = None) -> tuple[np
     if "threshold" in run.record["columns"]:
         raise UsageError("the threshold of the run was chosen with all rows", "leave out `removals`")
     found = next(leave_one_out(run, [check_step(step)], training))
-    counts = found.removals(X)
+    counts = found.removals_of(of_width(run, X))
     kept, still = int(np.count_nonzero(counts == 0)), found.counts["open"]
     rest = f"; {still:,} training rows could not be left out" if still else ""
     return counts, f"{kept:,} of {counts.size:,} labels stay whichever training row is left out{rest}"

@@ -16,10 +16,9 @@ import numpy as np
 
 from screenpath.catalogue.scores import pairs_of, votes
 from screenpath.catalogue.spec import Later
-from screenpath.data.files.arrays import checked_rows, found_in, names_of, rows_of
+from screenpath.data.files.arrays import new_rows
 from screenpath.data.files.cells import completed
 from screenpath.data.files.dataset import FileLike, Form, RowsLike
-from screenpath.data.files.frame import encoded_like
 from screenpath.data.files.prepare import Preparation
 from screenpath.engine.interpolated import Interpolated, at_missing, check_linear, followed, interpolated, worst_between
 from screenpath.errors import NoStep, UsageError, needed
@@ -330,20 +329,7 @@ class Result(ABC, Generic[Place]):
         return weights if self._of_samples else self.preparation.widened(weights)
 
     def _rows(self, X):
-        """Return new rows as wide as the training data, with the columns of the model.
-
-        Where only some features have a column, the others are ignored.
-        """
-        given, form = set(names_of(X) or ()), self.form
-        encoded = form is not None and (form.plain or given >= set(self.feature_names or ()))  # it may be so already
-        if form is not None and given and (given >= set(form.columns) or not encoded):
-            X = encoded_like(X, form)
-        places = found_in(names_of(X), self.feature_names)
-        gaps = self.preparation.fill is not None
-        X = X if places is None else rows_of(X, places, gaps)
-        X = checked_rows(X, "the new rows", gaps).astype(np.float64, copy=False)
-        self.preparation.check_width(X.shape, "the new rows")
-        return self.preparation.narrowed(X)
+        return new_rows(X, self.preparation, self.feature_names, self.form)
 
 
 @dataclass(frozen=True, repr=False)

@@ -171,3 +171,19 @@ def test_names_that_scikit_learn_has_for_an_option():
         screenpath.run("svm", (X, y), sample_weight=y)
     with pytest.raises(TypeError, match="did you mean 'group_column'"):
         screenpath.cross_validate("svm", (X, y), groups=y)
+
+
+def test_new_rows_of_a_leave_one_out_are_those_of_predictions(here):
+    """A wrong width, nan and columns in another order had counts and intervals of other rows, without a word."""
+    pandas = pytest.importorskip("pandas")
+    X, y = problem("svm")
+    table = pandas.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])])
+    run = screenpath.run("svm", (table, y), grid=2, out="r", **QUIET)
+    found = run.loo()
+    turned = table[table.columns[::-1]]
+    for function in (found.intervals, found.removals):
+        assert np.array_equal(function(turned), function(X))
+        for rows, said in ((X[:, :2], "the new rows are"), (X * np.nan, "nan or infinite"), (X[0], "two dimensions")):
+            with pytest.raises(DataError, match=said):
+                function(rows)
+    assert np.array_equal(found.intervals(turned, 0.8), screenpath.prediction_intervals(run, turned, 0.8))

@@ -260,6 +260,24 @@ def dataset_like(data, source: str, names: tuple[str, ...] | None, form: Form | 
     return dataset_of(data, source, like=names, missing=missing)
 
 
+def new_rows(X, preparation, names: tuple[str, ...] | None, form: Form | None):
+    """Return new rows that a user gives, as wide as the training data, with the columns of the model.
+
+    Where only some features have a column (``preparation`` knows), the others are ignored. Of a table, columns are
+    found by ``names``.
+    """
+    given = set(names_of(X) or ())
+    encoded = form is not None and (form.plain or given >= set(names or ()))  # it may be so already
+    if form is not None and given and (given >= set(form.columns) or not encoded):
+        X = encoded_like(X, form)
+    places = found_in(names_of(X), names)
+    gaps = preparation.fill is not None
+    X = X if places is None else rows_of(X, places, gaps)
+    X = checked_rows(X, "the new rows", gaps).astype(np.float64, copy=False)
+    preparation.check_width(X.shape, "the new rows")
+    return preparation.narrowed(X)
+
+
 def _wrong(values: np.ndarray, gaps: bool) -> np.ndarray:
     """Tell which values cannot be used: with ``gaps``, nan can."""
     return np.isinf(values) if gaps else ~np.isfinite(values)
