@@ -204,8 +204,9 @@ CHECKS: dict[str, Callable] = {
     **dict.fromkeys(("flag", "switch"), lambda _, value: bool(value) if value in (True, False) else None),
     "numbers": lambda _, value: [float(one) for one in (value.split(",") if isinstance(value, str) else value)],
     "size": lambda _, value: parse_bytes(value) if isinstance(value, str) else operator.index(value),
-    "path": lambda _, value: (
-        value if hasattr(value, "__len__") and not isinstance(value, str | bytes) else os.fsdecode(value) or None
+    "path": lambda one, value: (
+        value if one.type and hasattr(value, "__len__") and not isinstance(value, str | bytes)
+        else os.fsdecode(value) or None
     ),
     "part": lambda _, value: (found := part_numbers(value)) and f"{found[0]}/{found[1]}",
     "names": lambda one, value: _text(

@@ -217,7 +217,9 @@ OUTPUT = grouped(
         "coefficients", None, "choice", "Format of the coefficients.  [default: csv; none with -o -]",
         choices=("csv", "npz", "none"), changes=True,
     ),
-    Option("test", kind="path", metavar="FILE", help="Score every step on this data file.", everyday=True),
+    Option(
+        "test", kind="path", metavar="FILE", help="Score every step on this data file.", everyday=True, type="tuple",
+    ),
     Option("resume", False, "flag", "Continue the run in the folder (or start it).", everyday=True),
     replace(FORCE, help="Replace the run in the folder.", everyday=True),
     QUIET,

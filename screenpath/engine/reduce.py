@@ -17,10 +17,12 @@ from math import sqrt
 import numpy as np
 
 from screenpath.catalogue.losses import LOSSES
+from screenpath.catalogue.option import Option
 from screenpath.data.files.dataset import FileLike
 from screenpath.data.words.labels import label_text
 from screenpath.engine.path import Path
 from screenpath.engine.run_problem import problem_of_run
+from screenpath.engine.stored import StoredPath, load_run
 from screenpath.errors import UsageError, folder_of
 from screenpath.numbers import sparse as sp
 from screenpath.numbers.rounding import OUTWARD
@@ -29,7 +31,7 @@ from screenpath.problem.between_levers import LeversBetween
 from screenpath.problem.grid import log_grid
 from screenpath.regions.geometry import Ball
 from screenpath.screen.box import pair_ball, pair_radius
-from screenpath.store.open import Run, open_run
+from screenpath.store.open import Run
 
 ACCURACY = 1e-10  # relative gap of the solutions, if that of the run is larger
 SPACING = 1.1  # ratio of neighbouring C, at most
@@ -71,17 +73,19 @@ class ReducedData:
 
 
 def reduce_run(
-    run: FileLike, low: float | None = None, high: float | None = None, training: str | None = None
+    run: FileLike, low: float | None = None, high: float | None = None, training: FileLike | tuple | None = None
 ) -> ReducedData:
     """Return small data with the optimum of a run for every C of a range: for any solver that accepts weights.
 
     The run is of ``svm``, ``lad``, ``quantile`` or ``svr`` without a kernel, of two labels. Its training data (or
-    ``training``, if they have moved) are read, and a path between the ends is solved: by default those of the run.
+    ``training``, as of :func:`load_run`) are read, and a path between the ends is solved: by default those of the run.
     """
-    return reduced(open_run(folder_of(run)), low, high, None if training is None else str(training))
+    low, high = (Option(n, kind="positive").checked(one) for n, one in (("low", low), ("high", high)))
+    path = run if training is None and isinstance(run, StoredPath) else load_run(folder_of(run), training)
+    return reduced(path.run, low, high, path.training)
 
 
-def reduced(run: Run, low: float | None, high: float | None, training: str | None = None) -> ReducedData:
+def reduced(run: Run, low: float | None, high: float | None, training: str | tuple | None = None) -> ReducedData:
     if run.model not in LOSSES or run.kernel or run.classes or run.parameters != ["C"]:
         what = "only data of linear paths are reduced: svm of two labels, lad, quantile and svr"
         raise UsageError(what, "leave the data whole")

@@ -187,3 +187,20 @@ def test_new_rows_of_a_leave_one_out_are_those_of_predictions(here):
             with pytest.raises(DataError, match=said):
                 function(rows)
     assert np.array_equal(found.intervals(turned, 0.8), screenpath.prediction_intervals(run, turned, 0.8))
+
+
+def test_data_of_a_reduction_and_options_that_are_files(here):
+    """Arrays were taken for a name that is too long, and an array of folds ended in Python's own error."""
+    X, y = problem("svm")
+    run = screenpath.run("svm", (X, y), grid=3, out="r", **QUIET)
+    with pytest.raises(DataError, match="computed from arrays, and does not keep them"):
+        screenpath.reduce_run("r")
+    expected = screenpath.reduce_run(run)  # a run that knows its data
+    for given in (screenpath.reduce_run("r", training=(X, y)), screenpath.reduce_run(screenpath.load_run("r", (X, y)))):
+        assert np.array_equal(given.weights, expected.weights)
+    with pytest.raises(UsageError, match="`low` must be a positive number, not 'a'"):
+        screenpath.reduce_run(run, "a")
+    with pytest.raises(UsageError, match="`fold_file` must be the name of a file or folder"):
+        screenpath.cross_validate("svm", (X, y), fold_file=np.arange(len(y)) % 3)
+    with pytest.raises(UsageError, match="`out` must be the name of a file or folder"):
+        screenpath.run("svm", (X, y), out=["r"])
