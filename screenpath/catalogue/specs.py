@@ -58,7 +58,8 @@ def _svm_resolved(spec: Spec, options: dict) -> Spec:
         if options[other] is not None:
             raise UsageError(f"`{other}` follows a single path, `{name}` computes several", "use one of the two")
     if options.get("certify"):
-        raise UsageError("`certify` bounds the error of two classes", f"leave it out, or `positive=LABEL` for `{name}`")
+        hint = f"leave it out, or use `positive=LABEL` in place of `{name}`"
+        raise UsageError("`certify` bounds the error of two classes", hint)
     against = "for each class against the rest" if name == "one_vs_rest" else "for each pair of classes, on their rows"
     spec = replace(spec, objective=f"{against}: {spec.objective}", walk=_classes_walk, columns=())
     if options["kernel"] is None:

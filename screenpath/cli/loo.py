@@ -11,9 +11,6 @@ from screenpath.cli.help import helped
 from screenpath.cli.options import DONE, FILE, UNCERTIFIED, Whole, say
 from screenpath.errors import UsageError, flags, tell
 
-FORMAT = click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format."
-)
 HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 
 
@@ -25,7 +22,7 @@ HEADS = ("step", "C", "errors", "training", "nothing", "bound", "local", "open")
 @click.option("--seed", default=0, show_default=True, type=Whole(min=0), help="Seed of the draw.")
 @click.option("-o", "--out", **FILE, help="Write what is predicted of each row without it, as CSV.")
 @click.option("--certificate", **FILE, help="Write the proof of every value, for screenpath verify FILE DATA.")
-@FORMAT
+@results.format_option
 @results.training_options
 def loo(run, step, steps, rows, seed, out, certificate, format, force, training, quiet):
     """Leave out each row of a run's training data in turn, and predict it by the model of the others.
@@ -85,7 +82,7 @@ def loo(run, step, steps, rows, seed, out, certificate, format, force, training,
 @results.step_option
 @click.option("--top", default=10, show_default=True, type=Whole(min=1), help="Number of rows shown.")
 @click.option("-o", "--out", **FILE, help="Write all rows, in the same order, as CSV.")
-@FORMAT
+@results.format_option
 @results.training_options
 def influence(run, step, top, out, format, force, training, quiet):
     """Show which training rows move a run's model most: exact, by leaving out each of them.

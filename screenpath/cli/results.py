@@ -23,6 +23,9 @@ training_option = click.option(
     "--training", metavar="DATA", type=Named(), help="The training data of the run, if it has moved."
 )
 training_options = stack(force_option, training_option, quiet_option)  # of what reads these data, and writes a file
+format_option = click.option(
+    "--format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Result format."
+)
 run_argument = click.argument("run", metavar="[RUN]", required=False, type=Named())
 
 
@@ -313,8 +316,7 @@ SHOWN = 20  # most faults listed
 @helped("verify", "screenpath verify runs/svm-data", "screenpath verify runs/svm-data data.libsvm")
 @click.argument("run", type=Named())
 @click.argument("data", required=False, type=Named())
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="json: an object with all that was found.")
+@format_option
 @click.option("--explain", is_flag=True, help="With --step: print the inequality of this step with its numbers.")
 @click.option("--step", metavar="K", type=shared.Whole(min=0), help="With --explain: the number of the step.")
 def verify(run, data, format, explain, step):

@@ -9,7 +9,7 @@ import numpy as np
 from screenpath.catalogue.scores import REGRESSION, choose_score
 from screenpath.cv.folds import Split, digest_of, splits_of
 from screenpath.cv.run import Task, fold_path
-from screenpath.engine.leave_out import VALUES, check_intervals, check_level, check_step, ends_of, intervals
+from screenpath.engine.leave_out import VALUES, check_alike, check_intervals, check_step, ends_of, intervals
 from screenpath.engine.run_problem import problem_of_run
 from screenpath.errors import DataError, RunFolderError
 from screenpath.inputs.load import read_training
@@ -45,7 +45,7 @@ def intervals_of(run: Run, step, X, level: float = 0.9, training: str | tuple | 
 def _by_folds(run: Run, parameters: list, X, level: float, training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of n training rows their errors when held out and their folds, and (m, folds) predictions of new rows."""
     with problem_of_run(run, training) as (spec, asked, data):
-        check_level(level, data.sample_weights)
+        check_alike(data.sample_weights)
         raw, n, count = read_training(asked), data.targets.size, X.shape[0]
         o = {**run.record["options"], **asked, "penalty_weights": data.penalties, "signs": data.signs}
         splits = splits_of(o, n, raw.groups)

@@ -232,7 +232,7 @@ class LeaveOneOut(Removed):
     def intervals_of(self, X, level: float) -> np.ndarray:
         """Return the same for rows with the columns of the run."""
         check_intervals(self.run)
-        check_level(level, self.weights)
+        check_alike(self.weights)
         if self.open.any() or self.samples.size < self.n:
             raise UsageError("intervals need every row left out", "leave out `rows`")
         ends, errors = ends_of, np.abs(self.targets - self.values)
@@ -376,9 +376,8 @@ def check_intervals(run: Run) -> None:
         raise UsageError(what, f"cross-validate it: screenpath cv {run.model}")
 
 
-def check_level(level: float, weights: np.ndarray | None) -> None:
-    """Refuse a level that is none, and rows that are not alike."""
-    LEVEL.checked(level)
+def check_alike(weights: np.ndarray | None) -> None:
+    """Refuse rows that do not weigh alike."""
     if weights is not None and np.ptp(weights):
         raise UsageError("intervals need rows that weigh alike", "compute the path without weights")
 

@@ -29,9 +29,9 @@ class SharedRows(GramRows):
         sizes = np.bincount(self.signs.astype(np.int64))
         given = Allowance(free_memory() // 2) if max_memory is None else max_memory
         given = given if isinstance(given, Allowance) else Allowance(given)
-        within = 12 * int(np.square(sizes).sum())
-        self._keeps = 2 * within <= given.size
-        if self._keeps:
+        within = (12 if bounded else 8) * int(np.square(sizes).sum())  # in 4 bytes, and in 8 where these do not do
+        self._remembers = 2 * within <= given.size
+        if self._remembers:
             given = Allowance(given.size - within, given.beside + within, given.shares)
         self.allowed, self._known, self._room = given, {}, Space()
         self._turn: tuple = ((None,), None)  # kind of numbers and first rows of the labels of a pair, and its matrix
@@ -53,7 +53,7 @@ class SharedRows(GramRows):
             rows = slice(start, min(start + HEIGHT, index.size))
             self._write(found, start, index[rows], 0, index[: rows.stop])
         kernels.mirror(found, 0, index.size)
-        if self._keeps:
+        if self._remembers:
             self._known[label] = found
         return found
 
